@@ -1,6 +1,6 @@
 // Cost of a whole run: eight workers with twenty steps each, planned, isolated, merged and delivered. A bare process
-// that runs eight such loops and does nothing else is the comparison. The run is measured twice: without a sandbox, like
-// the bare process, and with every command in the sandbox.
+// that runs eight such loops and does nothing else is the comparison. The run is measured twice: without a sandbox,
+// like the bare process, and with every command in the sandbox.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,6 +1,7 @@
-// The cost that the sandbox adds to a command: in a workspace, in the user's own folder, and with allowed hosts, next to
-// the same command in the open. All are started as drover starts them, one after the other in turn. A command finds its
-// sandbox started, since it was while the model thought; the first of a turn does too. Others, such as gates, start theirs.
+// The cost that the sandbox adds to a command: in a workspace, in the user's own folder, and with allowed hosts, next
+// to the same command in the open. All are started as drover starts them, one after the other in turn. A command finds
+// its sandbox started, since it was while the model thought; the first of a turn does too. Others, such as gates, start
+// theirs.
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';

@@ -72,7 +72,10 @@ export async function tellJson(io: Io, value: unknown): Promise<void> {
   await print(io.stdout, `${jsonText(redactor.value(value as Json))}\n`);
 }
 
-/** A sentence of drover's own on standard error. It may quote untrusted text, so secrets and control sequences are removed. */
+/**
+ * A sentence of drover's own on standard error. It may quote untrusted text, so secrets and control sequences are
+ * removed.
+ */
 export async function complain(io: Io, text: string): Promise<void> {
   const { redactorFor } = await import('./diagnostics.ts');
   const redactor = await redactorFor(io);

@@ -1,4 +1,5 @@
-// pnpm release:check: what must hold before a version is published. Prints a line for each, and exits with 1 if one fails.
+// pnpm release:check: what must hold before a version is published. Prints a line for each, and exits with 1 if one
+// fails.
 
 import { spawnSync } from 'node:child_process';
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';

@@ -234,7 +234,7 @@ function discountTest(): string {
   return testOf({ name: 'discounted', file: 'discount' }, 'a tenth off', 'assert.equal(discounted(10, 10), 9);');
 }
 
-/** How each is told from the others: by what it was told after the conversation that all share. */
+/** The text that identifies each worker: the part after the conversation that all share. */
 const ASSIGNED: Readonly<Record<string, string>> = {
   'discount again': 'Your task is discount:[^]*This is attempt',
   'receipt again': 'Your task is receipt: Print receipts, with',

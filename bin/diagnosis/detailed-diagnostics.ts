@@ -1,7 +1,7 @@
 // The lines of DROVER_LOG=debug: requests, calls, waits and commits, while they happen.
 //
-// A line holds names, numbers and summaries, and neither prompts nor outputs. Events are redacted before they come here;
-// diagnostics.ts redacts every line once more.
+// A line holds names, numbers and summaries, and neither prompts nor outputs. Events are redacted before they come
+// here; diagnostics.ts redacts every line once more.
 
 import type { Store } from '@drover/core/bus';
 import type { Diagnose } from '@drover/core/diagnosis';

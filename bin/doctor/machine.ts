@@ -57,7 +57,7 @@ async function programFinding(io: Io, { check, file, fix }: Program): Promise<Fi
     if (end.exitCode === 0) return { check, state: 'good', says: version };
     return { check, state: 'bad', says: `it is there, but does not run (${end.exitCode ?? end.signal})`, fix };
   } catch (error) {
-    // A program that comes with drover may be missing, too.
+    // The check covers programs that come with drover, because those may be missing too.
     if (!(error instanceof ToolError || (error instanceof Error && 'code' in error))) throw error;
     return { check, state: 'bad', says: `it cannot be started: ${error.message}`, fix };
   }

@@ -148,7 +148,7 @@ function checkTemplates(spec: z.output<typeof fields>, context: z.RefinementCtx)
     context.addIssue({ code: 'custom', path: ['task', ...path], message, params: { piece } });
   const check = (path: (string | number)[], written = ''): void => {
     for (const { name, whole, isName } of namesIn(written)) {
-      // A command's output may bring variables of its own, so they are checked when it has run.
+      // A command's output may define variables, so they are checked after it has run.
       if (isName && (known.includes(name) || (variableIn(name) !== undefined && spec.select.command !== undefined)))
         continue;
       const near = suggestion(name, known) || `; known are ${known.join(', ')}`;
@@ -190,11 +190,11 @@ function parsePercent(written: string): StopWhenFailed {
 
 export type SpecFile = {
   readonly spec: BatchSpec;
-  /** As the user would name it. */
+  /** The path as the user wrote it. */
   readonly file: string;
-  /** Digest of the bytes that were read. */
+  /** Digest of the file's bytes. */
   readonly sha256: string;
-  /** Where a key stands, as in `select.files.0`, or else the nearest key around it. */
+  /** The position of a key such as `select.files.0`, or of the nearest key around it. */
   readonly place: (key: string) => string;
 };
 
@@ -209,7 +209,7 @@ export async function readSpec(path: string, cwd: string): Promise<SpecFile> {
   return { spec, file, sha256: createHash('sha256').update(bytes).digest('hex'), place };
 }
 
-/** The keys of a spec that name commands. */
+/** The keys of a spec whose values are commands. */
 export function commandKeys({
   select,
   task: { gates: taskGates },
@@ -231,7 +231,7 @@ export function parseSpec(written: string, file: string): Pick<SpecFile, 'spec' 
   return { spec: { name: nameFrom(file), ...value }, place: (key) => place(steps(key)) };
 }
 
-/** Throws where there are any. */
+/** Throws UsageError if there are any mistakes. */
 export function refuse(problems: readonly SpecProblem[], { place }: SpecFile): void {
   if (problems.length === 0) return;
   const line = ({ key, message, near }: SpecProblem) =>

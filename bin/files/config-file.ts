@@ -168,7 +168,7 @@ export const configSchema = z.strictObject({
     ),
 });
 
-/** The content of a config file. Durations in milliseconds. */
+/** The content of a config file. Durations are in milliseconds. */
 export type Config = Readonly<z.output<typeof configSchema>>;
 
 /** `place` is file:line:column of a key. */
@@ -178,14 +178,14 @@ export type ProviderConfig = Readonly<z.output<typeof provider>>;
 
 export type Timeouts = Readonly<z.output<typeof timeouts>>;
 
-/** Throws UsageError for mistakes, and for characters that a person who reads the file would not see. */
+/** Throws UsageError for mistakes, and for characters that are invisible to a reader of the file. */
 export function parseConfig(written: string, file: string): ReadConfig {
   checkSeen(written, file);
   const { value: config, place } = requireDocument(written, file, { what: 'the config', schema: configSchema });
   return { config, place };
 }
 
-// Control characters, marks that turn text round, characters without width. A line may end with CR LF.
+// Control characters, marks that reverse the writing direction, characters without width. A line may end with CR LF.
 const UNSEEN = /(?!\r?\n|\t)[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 const UNSEEN_TOLD_MAX = 10;
 
@@ -199,7 +199,7 @@ function checkSeen(written: string, file: string): void {
   if (found.length > 0) throw new UsageError(found.join('\n'));
 }
 
-/** As in .gitignore, but only what to leave out. */
+/** Patterns as in .gitignore, without negation. */
 function ignorePattern(written: string): string {
   if (written.startsWith('!'))
     throw new UsageError(`'${written}' begins with !; a pattern here only says what to leave out`);

@@ -11,7 +11,7 @@ import { repositoriesSchema } from './repositories-file.ts';
 function jsonSchema(title: string, schema: z.ZodType): JsonObject {
   const made = z.toJSONSchema(schema, {
     io: 'input',
-    // Every key of a map is text, so saying it is noise.
+    // Every key of a map is text, so the schema need not say it.
     override: (each) => {
       if (JSON.stringify(each.jsonSchema.propertyNames) === '{"type":"string"}') delete each.jsonSchema.propertyNames;
     },

@@ -1,4 +1,4 @@
-// The plan file that `drover run --plan` carries out: its schema and its reader. plan-text.ts writes one.
+// The plan file of `drover run --plan`: its schema and its reader. plan-text.ts writes one.
 
 import { relative, resolve } from 'node:path';
 import { z } from 'zod';
@@ -73,11 +73,11 @@ export type PlanPlace = PlanRules & { readonly path: string; readonly cwd: strin
 
 export type PlanRules = {
   readonly tasksMax: number;
-  /** Makes a label of the model that a task names. Throws UsageError for a model that can't be asked. */
+  /** Returns the label of a task's model. Throws UsageError for a model that can't be used. */
   readonly modelOf: (name: string) => string;
 };
 
-/** Throws UsageError for a file that cannot be read or is not a plan that can be carried out. */
+/** Throws UsageError for a file that cannot be read or contains no valid plan. */
 export async function readPlan({ path, cwd, ...rules }: PlanPlace): Promise<PlanFile> {
   const file = relative(cwd, resolve(cwd, path)) || path;
   const bytes = await requireOwnFile(

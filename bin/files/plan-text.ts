@@ -11,7 +11,7 @@ export async function writePlan(path: string, text: string): Promise<void> {
   });
 }
 
-/** The plan as `readPlan` reads it. */
+/** The plan in the form that `readPlan` reads. */
 export async function planText({ goal, tasks }: PlanFile): Promise<string> {
   const { stringify } = await import('yaml');
   const plain = tasks.map(({ id, title, prompt, dependsOn, files, mode, gates = [], model }) => ({

@@ -43,10 +43,10 @@ export type RepositoryEntry = {
   readonly name: string;
   readonly at: { readonly path: string } | { readonly url: string };
   readonly revision: string;
-  readonly place: string; // where it stands in the file
+  readonly place: string; // position in the file
 };
 
-/** Its path, and those in it, are relative to the file that names them. Throws UsageError. */
+/** Paths are relative to the file that contains them. Throws UsageError. */
 export async function readRepositories(
   { spec, file, place }: SpecFile,
   io: Io,
@@ -79,7 +79,7 @@ export function parseRepositories(written: string, file: string, folder: string)
     return {
       name: nameIn(entry, folder),
       at: path === undefined ? { url } : { path: resolve(folder, path) },
-      // The digits as they stand: a number has lost its leading zeros.
+      // The digits as written: a number has lost its leading zeros.
       revision: typeof given === 'string' ? given : document.written([...steps, 'revision']),
       place: document.place(steps),
     };

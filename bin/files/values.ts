@@ -22,7 +22,7 @@ export function wholeNumberFrom(min: number, max: number) {
 
 type Hints = { readonly pattern?: string; readonly examples?: string[] };
 
-/** Text in a form that the command line takes too. The parser's UsageError becomes a mistake at the value. */
+/** Text in a form that the command line accepts too. The parser's UsageError becomes a mistake at the value. */
 export function parsed<Value>(parse: (text: string) => Value, hints: Hints = {}) {
   const { examples } = hints;
   const form = examples === undefined ? text : z.string(`must be text like ${examples.join(' or ')}`).regex(/\S/);

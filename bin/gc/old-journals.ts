@@ -26,7 +26,7 @@ export type OldThing = {
   readonly why: string;
   readonly bytes: number;
   readonly path: string; // its folder
-  /** The state of its journal when it was listed; undefined for a partly removed one. */
+  /** The journal's state when it was listed; undefined for a partly removed one. */
   readonly stamp: string | undefined;
 };
 export type Staying = { readonly what: string; readonly why: string };
@@ -34,12 +34,12 @@ export type Old = { readonly garbage: readonly OldThing[]; readonly kept: readon
 
 export type Search = {
   readonly home: string;
-  readonly olderThanMs: number | undefined; // undefined: however old, all are kept
-  /** Why a run has to stay for the sake of its work. */
+  readonly olderThanMs: number | undefined; // undefined: keep all, of any age
+  /** Why the work of a run prevents its removal; undefined if it doesn't. */
   readonly needed: (run: string) => string | undefined;
 };
 
-/** Looks, and changes nothing. */
+/** Lists the journals. Read-only. */
 export async function findOld({ home, olderThanMs, needed }: Search): Promise<Old> {
   const garbage: OldThing[] = [...(await leftovers(home))];
   const kept: Staying[] = [];
@@ -61,7 +61,7 @@ export async function findOld({ home, olderThanMs, needed }: Search): Promise<Ol
   return { garbage, kept };
 }
 
-/** Runs that are at work or could go on: nothing of theirs is garbage. */
+/** Runs that are at work or can be resumed: nothing of them is garbage. */
 export function unfinishedRuns(home: string): ReadonlySet<string> {
   const open = listKept(home).filter(
     (row) =>
@@ -71,7 +71,7 @@ export function unfinishedRuns(home: string): ReadonlySet<string> {
   return new Set(open.map(({ id }) => id));
 }
 
-/** Runs that share a budget with one that can go on: a resume counts what they have spent. */
+/** Runs that share a budget with a resumable run: a resume counts their spending. */
 export async function payersInUse(home: string): Promise<ReadonlySet<string>> {
   const batches = await Promise.all([...unfinishedRuns(home)].map((run) => keptBatch(home, run)));
   return new Set(batches.flatMap((batch) => batch?.within?.payers ?? []));
@@ -115,7 +115,7 @@ async function leftovers(home: string): Promise<readonly OldThing[]> {
   );
 }
 
-/** Removes what is as it was when it was looked at. Returns what stays, with the reason. */
+/** Removes journals that are unchanged since they were listed. Returns those that stay, with the reason. */
 export async function removeOld(home: string, list: readonly OldThing[]): Promise<readonly Staying[]> {
   const kept: Staying[] = [];
   for (const { what, path, stamp } of list) {
@@ -127,7 +127,7 @@ export async function removeOld(home: string, list: readonly OldThing[]): Promis
   return kept;
 }
 
-/** Removes what was set aside, also by a process that was killed meanwhile. */
+/** Deletes journals that were set aside, including those of a killed process. */
 export async function sweepAside(home: string): Promise<void> {
   const left = (await readdir(home)).filter((name) => name.startsWith(GONE));
   for (const name of left) await removeAll(join(home, name));
@@ -135,7 +135,7 @@ export async function sweepAside(home: string): Promise<void> {
 
 type JournalFolder = { readonly home: string; readonly folder: string; readonly stamp: string };
 
-/** Takes the folder of a journal away in one step, after `first`. Returns why it stays; undefined if it is gone. */
+/** Sets the folder of a journal aside in one step, after `first`. Returns why it stays; undefined on success. */
 export async function setAside(
   { home, folder, stamp }: JournalFolder,
   first: () => Promise<void> = async () => undefined,
@@ -153,13 +153,13 @@ export async function setAside(
   }
 }
 
-/** In words. */
+/** Formats an age in words. */
 export function spanOf(ms: number): string {
   const hours = Math.round(ms / HOUR_MS);
   return hours % 24 === 0 && hours > 0 ? `${hours / 24} days` : `${hours} hours`;
 }
 
-/** Changes whenever the journal does. */
+/** A value that changes whenever the journal does. */
 export async function stampOf(journal: string): Promise<string> {
   const { mtimeMs, size } = await stat(journal);
   return `${mtimeMs} ${size}`;

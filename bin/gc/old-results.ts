@@ -6,7 +6,7 @@ import type { Removable } from './removal-list.ts';
 
 export type OldResults = { readonly before: number; readonly listed: readonly Removable[] };
 
-/** Looks, and changes nothing. Without an age, all are kept. */
+/** Lists old results. Read-only. Without an age, all are kept. */
 export async function findOldResults(home: string, olderThanMs: number | undefined): Promise<OldResults> {
   if (olderThanMs === undefined) return { before: 0, listed: [] };
   const before = Date.now() - olderThanMs;

@@ -5,11 +5,11 @@ import { cell, cut, widthOfText } from '../views/text/terminal-text.ts';
 import { wrapped } from '../views/text/word-wrap.ts';
 import type { Paper } from '../history/facts.ts';
 
-const LISTED_MAX = 8; // of a group
+const LISTED_MAX = 8; // of one group
 
 export type Removable = { readonly what: string; readonly why: string; readonly bytes?: number };
 
-/** `home` is left out of paths below it. */
+/** `home`: omitted from paths below it. */
 export function removalLines(items: readonly Removable[], home: string, paper: Paper): string {
   const groups = Map.groupBy(items, ({ why }) => why);
   return [...groups].map(([why, group]) => groupLines({ why, group }, home, paper)).join('');
@@ -29,7 +29,10 @@ function groupLines({ why, group }: Group, home: string, { columns, style }: Pap
   return `  ${head}\n${lines.join('')}${more}`;
 }
 
-/** Ids are shown as they may be typed, and a branch of drover's store as a copy: the user's branch is another. */
+/**
+ * Shortens ids to a form that commands accept, and marks a branch in drover's store as a copy, since the user's branch
+ * is another.
+ */
 function inHome(text: string, home: string): string {
   return text
     .replaceAll(`${home}/`, '')
@@ -37,7 +40,7 @@ function inHome(text: string, home: string): string {
     .replaceAll(/(run|ses)_([0-9a-f]{8})[0-9a-f]{24}/g, '$1_$2…');
 }
 
-/** Both ends of it: paths differ in the end. */
+/** Keeps both ends, because paths differ at their ends. */
 function shortened(text: string, columns: number): string {
   const line = cell(text, Number.POSITIVE_INFINITY);
   if (widthOfText(line) <= columns) return line;

@@ -2,7 +2,7 @@
 
 import { UsageError } from '@drover/core/errors';
 
-// yargs answers in the format of the shell that SHELL names: zsh with descriptions, every other one without.
+// yargs answers in the format of the shell in SHELL: with descriptions for zsh, without for all others.
 const SCRIPTS = {
   bash: `_drover_completions() {
   local IFS=$'\\n' word="\${COMP_WORDS[COMP_CWORD]}"
@@ -29,7 +29,7 @@ complete -c drover -a '(__drover_completions)'
 
 export const SHELLS: readonly string[] = Object.keys(SCRIPTS);
 
-/** The script for the named shell, or for the shell of the user. */
+/** The script for the named shell, or for the user's shell. */
 export function completionScript(words: readonly string[], userShell: string | undefined): string {
   const [shell, ...more] = words;
   const own = userShell?.split('/').at(-1) ?? '';

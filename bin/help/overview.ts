@@ -24,7 +24,7 @@ export async function openAlone(io: Io): Promise<number> {
 
 const NOTHING_TYPED = { word: undefined, second: undefined, texts: new Map<string, readonly string[]>() };
 
-/** Says what a model lacks; undefined if one can be asked. */
+/** Returns what the model settings lack; undefined if a model can be used. */
 async function missingModel(io: Io): Promise<string | undefined> {
   try {
     const cwd = await workFolder(undefined, io);

@@ -1,4 +1,4 @@
-// The example batch spec that drover init writes: small, harmless, and made for the project it stands in.
+// The example batch spec that drover init writes: small, harmless, and made for the project's sources.
 
 import { stringify } from 'yaml';
 import { GROUPINGS } from '@drover/coordinator/batch/items/spec';

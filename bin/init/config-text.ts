@@ -1,5 +1,5 @@
-// The config files that drover init writes: every key there is, with its description from the schema and an example,
-// and nothing set. A key that is added to the schema needs an example here, or this does not compile.
+// The config files that drover init writes: all keys, each with its description from the schema and a commented
+// example. A key added to the schema needs an example here, or this does not compile.
 
 import { STEPS_MAX_DEFAULT, TEXT_CALL_RETRIES_DEFAULT } from '@drover/core/agent/limits';
 import { CHARS_PER_TOKEN_DEFAULT } from '@drover/core/conversation/conversation';
@@ -9,10 +9,10 @@ import { wrapped } from '../views/text/word-wrap.ts';
 
 const COMMENT_COLUMNS = 98;
 
-/** Every key but former names, which a new config should not use. */
+/** All keys except former names, which a new config should not use. */
 type Key = Exclude<keyof Config, 'turns'>;
 
-/** The lines that set each key, as examples. */
+/** Example lines for each key. */
 const examples = (gates: readonly string[]): Readonly<Record<Key, readonly string[]>> => ({
   model: ['model: anthropic/claude-sonnet-4-5'],
   models: ['models:', '  plan: anthropic/claude-opus-4-5', '  work: [anthropic/claude-sonnet-4-5, openai/gpt-5]'],

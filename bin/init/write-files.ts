@@ -1,4 +1,4 @@
-// Writes files that are not there yet; one that is there is left as it is.
+// Writes files that do not exist yet; existing ones stay as they are.
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -17,7 +17,7 @@ export async function writeAll(drafts: readonly FileDraft[]): Promise<readonly W
 async function writeNew({ path, text }: FileDraft): Promise<boolean> {
   try {
     await mkdir(dirname(path), { recursive: true });
-    // Exclusive: a link to nowhere counts as there, too.
+    // Exclusive mode: a dangling link counts as existing, too.
     await writeFile(path, text, { flag: 'wx' });
     return true;
   } catch (error) {

@@ -12,9 +12,9 @@ import { defaultModel } from './model-names.ts';
 
 type ListedProvider = {
   readonly provider: string;
-  readonly keyEnv?: string; // absent: no key is sent
+  readonly keyEnv?: string; // the variable of the key; absent if no key is sent
   readonly hasKey: boolean;
-  readonly baseUrl?: string; // absent: the provider's own
+  readonly baseUrl?: string; // absent: the provider's own address
 };
 
 type ListedModel = {
@@ -51,7 +51,7 @@ function defaultIn(settings: Settings): ListedModels['default'] {
   return byKey && { model: byKey.label, because: `${byKey.keyEnv} is set` };
 }
 
-/** A name that cannot be read is shown as it is; the command that uses it says what is wrong. */
+/** An unreadable name is shown as it is; the command that uses it reports the mistake. */
 function labelIn(name: string, settings: Settings): string {
   try {
     return nameModel(name, settings).label;
@@ -88,7 +88,7 @@ function hasKey(keyEnv: string, settings: Settings): boolean {
   try {
     return keyIn(settings, keyEnv) !== undefined;
   } catch (error) {
-    // A value that no header can carry is no key.
+    // A value that no header can contain is no key.
     if (error instanceof UsageError) return false;
     throw error;
   }
@@ -104,7 +104,7 @@ function modelsIn({ prices, providers }: Settings): readonly ListedModel[] {
   });
 }
 
-/** The address without parts that may be a password or token. */
+/** The address without any part that may be a password or token. */
 export function shownAddress(address: string): string {
   const { protocol, host, pathname } = new URL(address);
   return `${protocol}//${host}${pathname.replace(/\/$/, '')}`;

@@ -1,4 +1,4 @@
-// Which model is asked, where, and with which key: from --model or the config, and the environment.
+// The model to use, its address and its key: from --model or the config, and the environment.
 
 import { relative, resolve } from 'node:path';
 import { UsageError } from '@drover/core/errors';
@@ -37,7 +37,7 @@ const rehearsals: ReadonlyMap<string, Api> = new Map([
   ['rehearsal-openai-chat', 'openai-chat'],
 ]);
 
-/** The name of a model. A request needs more. */
+/** Reads the name of a model. A request needs more than that. */
 export type ModelName = Pick<ModelChoice, 'label' | 'provider' | 'name'>;
 
 export function nameModel(wanted: string | undefined, settings: Settings): ModelName {
@@ -73,7 +73,7 @@ export function chooseModel(wanted: string | undefined, settings: Settings, cwd:
   return { kind: 'served', label, provider, name, api: known.api, apiKey, baseUrl };
 }
 
-/** The journal keeps the folder of the session and the name of the model: together they lead to the script. */
+/** The journal stores the session's folder and the model's name, from which the script's path follows. */
 export function inFolder(
   model: ModelChoice,
   { from, to }: { readonly from: string; readonly to: string },
@@ -95,11 +95,11 @@ function fromConfig(
   return { api, baseUrl, apiKey };
 }
 
-/** The key in this variable; throws UsageError where it can't be one. */
+/** Returns the key in this variable; throws UsageError if the value can't be one. */
 export function keyIn({ env }: Settings, name: string): string | undefined {
   const key = textOf(env, name)?.trim();
   if (key === undefined || key === '') return undefined;
-  // Anything else cannot be sent in a header.
+  // Other characters are not allowed in a header.
   if (!/^[\x21-\x7e]+$/.test(key)) throw new UsageError(`${name} holds characters no key has; set it again`);
   return key;
 }

@@ -26,7 +26,7 @@ export function defaultModel({ env, providers }: Settings): DefaultModel | undef
 
 const told = new WeakSet<Io>();
 
-/** Says once which model is used by default. Says nothing if the user named one. */
+/** Reports once which model is used by default. Silent if the user named one. */
 export async function tellDefault(wanted: string | undefined, settings: Settings, io: Io): Promise<void> {
   const chosen = wanted === undefined && settings.model === undefined ? defaultModel(settings) : undefined;
   if (chosen === undefined || told.has(io)) return;
@@ -54,7 +54,7 @@ export function readModelName(typed: string, settings: Settings): { readonly pro
   throw new UsageError(`--model ${typed} could be ${choices}; write one of them`);
 }
 
-/** Throws UsageError if the name looks like a slip of a known one. Prices in the config make any name known. */
+/** Throws UsageError if the name looks like a typo of a known one. Prices in the config make any name known. */
 export function checkSpelling(provider: string, name: string, { providers, prices }: Settings): void {
   const isCatalog = knownProviders.some(({ id }) => id === provider) && !providers.has(provider);
   if (!isCatalog || prices.has(`${provider}/${name}`) || factsOf(name).price !== undefined) return;

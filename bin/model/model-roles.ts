@@ -18,7 +18,7 @@ import { priceOf } from './price.ts';
 /** Roles that every run has, with a flag each. Only a config chooses models for `review`. */
 type Role = 'plan' | 'work';
 
-/** A model that a config names, and where: file:line:column. */
+/** A model that a config names, with its position: file:line:column. */
 export type ConfiguredModel = { readonly name: string; readonly place: string };
 
 export type RoleArgs = {

@@ -49,7 +49,7 @@ export async function openModels({ roles, chosen }: RunChoices, opening: Opening
   return { models: { roles, open }, terms, close: () => opened.disposeAsync() };
 }
 
-/** The label of a model that a running run can ask. Throws UsageError for one that it has not opened. */
+/** Returns the label of a model that a running run can use. Throws UsageError for one that the run has not opened. */
 export function openLabel(name: string, { open }: RunModels, settings: Settings): string {
   const { label } = nameModel(name, settings);
   if (open.has(label)) return label;

@@ -21,7 +21,7 @@ export function priceOf(
   return price;
 }
 
-/** The most that so many tokens can cost: all of them of the dearest kind. */
+/** The maximum cost of this many tokens, all of them of the most expensive kind. */
 export function mostDollars(tokens: number, { input, output, cacheRead, cacheWrite }: Price): number {
   return (tokens * Math.max(input, output, cacheRead, cacheWrite)) / 1_000_000;
 }

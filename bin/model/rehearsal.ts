@@ -17,7 +17,7 @@ async function readScript(path: string): Promise<string> {
   return bytes.toString('utf8');
 }
 
-/** From a path, or from the script itself. */
+/** Starts a script from a path, or a given script. */
 export async function openRehearsal(source: string | Script, port: number | undefined): Promise<Rehearsal> {
   const { startRehearsal } = await import('@drover/rehearsal/server');
   const { ScriptError } = await import('@drover/rehearsal/script');

@@ -22,7 +22,7 @@ const NAMED_MAX = 3;
 const PATH_COLUMNS = 60;
 const CHECK_MS_MAX = 10_000;
 
-/** The commands among the values of --setup and of the config. */
+/** The commands in the values of --setup and of the config. */
 export function setupCommands(setup: readonly string[]): readonly string[] {
   return setup.filter((command) => command !== AUTO && command !== NONE);
 }
@@ -36,7 +36,7 @@ type Wish = {
 
 export type Preparation = Pick<RunSettings, 'setup' | 'dependencies'>;
 
-/** Folders to bring and commands to run. Throws UsageError if the user must choose, and where a tool is missing. */
+/** Folders to bring and commands to run. Throws UsageError if the user must choose or a tool is missing. */
 export async function chooseDependencies(wish: Wish, repository: Repository, io: Io): Promise<Preparation> {
   const { setup, mayRefuse } = wish;
   if (setup.includes(NONE) || setupCommands(setup).length > 0) return {};
@@ -111,7 +111,7 @@ function needWords(need: Need): string {
   return `each workspace runs '${installCommand(need)}'${net}`;
 }
 
-/** Says how a need is met. Throws UsageError if the tool of its command is missing. */
+/** Describes how a need is met. Throws UsageError if the tool of its command is missing. */
 async function prepareWords(need: Need, io: Io): Promise<void> {
   const { tool, how } = need.packager;
   if (how === 'install' && !(await isThere(tool, io)))
@@ -121,7 +121,7 @@ async function prepareWords(need: Need, io: Io): Promise<void> {
   await complain(io, needWords(need));
 }
 
-/** A lockfile without its tool: gates that use it can't pass. */
+/** A lockfile without its tool: gates that need the tool can't pass. */
 async function tellMissingTools({ locked }: Found, io: Io): Promise<void> {
   for (const { packager, lockfile } of locked) {
     // Other tools than pip read requirements.txt, and go.mod alone needs no installation.
@@ -138,7 +138,7 @@ async function tellMissingTools({ locked }: Found, io: Io): Promise<void> {
   }
 }
 
-/** Says what workspaces will lack, and drover can neither bring nor install. */
+/** Reports dependencies that workspaces will lack, because drover can neither bring nor install them. */
 async function tellUnprepared(
   { unexplained, notInstalled }: Found,
   isIncluded: (path: string) => boolean,

@@ -1,7 +1,7 @@
 // Refuses gates that can never pass before the run spends anything.
 //
-// Only certain cases count: a gate that bash can't parse, and a first command that is a plain name which bash doesn't find.
-// A command with a path may exist once a task has made it.
+// Only certain cases count: a gate that bash can't parse, and a first command that is a plain name which bash doesn't
+// find. A command with a path may exist once a task has made it.
 
 import { literalText, loadParser } from '@drover/core/permission/shell/shell-parser';
 import { UsageError } from '@drover/core/errors';
@@ -11,7 +11,7 @@ const CHECK_MS_MAX = 10_000;
 
 export type GatePlace = { readonly cwd: string; readonly env: Readonly<Record<string, string>> };
 
-/** Throws UsageError. */
+/** Throws UsageError if a gate can never pass. */
 export async function checkGates(gates: readonly string[], place: GatePlace): Promise<void> {
   for (const gate of gates) {
     const complaint = await bash(['-n', '-c', gate], place);

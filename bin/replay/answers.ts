@@ -1,4 +1,4 @@
-// Recorded answers as the answers of a scripted model.
+// Turns recorded answers into answers of a scripted model.
 
 import { isJsonObject } from '@drover/protocol/json';
 import type { AssistantMessage, AssistantPart, Stop } from '@drover/protocol/messages';
@@ -10,7 +10,7 @@ const STOPS: Readonly<Record<Stop, NonNullable<Answer['stop']>>> = {
   length: 'length',
   pause: 'pause',
   refusal: 'refusal',
-  // Such an answer is never kept.
+  // The journal stores no such answer.
   error: 'end',
   aborted: 'end',
 };
@@ -27,15 +27,15 @@ function partOf(part: AssistantPart): AnswerPart {
     case 'thinking':
       return { thinking: verbatim(part.text) };
     case 'tool_call': {
-      // Arguments that were no object could not be used; the call has its recorded result all the same.
+      // Arguments that were no object were unusable; the call has its recorded result anyway.
       const args = isJsonObject(part.args) ? part.args : {};
       return { call: { id: part.id, name: part.name, args: JSON.parse(verbatimJson(args)) as typeof args } };
     }
   }
 }
 
-// Scripts have templates, `{{ text }}` and the like, and a recorded answer may be about some. Between
-// two braces goes a template for a match that never is, so that it is filled with nothing.
+// Scripts have templates such as `{{ text }}`, and a recorded answer may contain the same text. A template that is
+// always empty is put between two braces, so that the braces stay.
 function verbatim(text: string): string {
   return text.replace(/\{(?=\{)/g, '{{{match.0}}');
 }

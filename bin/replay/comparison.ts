@@ -13,13 +13,13 @@ import type { Recording } from './recording.ts';
 const EXCERPT_COLUMNS = 70;
 const BEFORE_CHARS = 20;
 
-/** Where it first differs, as a sentence and the two sides; undefined where it doesn't. */
+/** The first difference, as a sentence and the two sides; undefined if there is none. */
 export async function firstDifference(
   { turns, messages: recorded }: Recording,
   { messages, endings }: Performed,
 ): Promise<string | undefined> {
   const last = turns.at(-1);
-  // A journal may end between a call and its result; what came then is no difference.
+  // A journal may end between a call and its result; later messages are no difference.
   const isCut = last?.ending === undefined && recorded.at(-1)?.role === 'assistant';
   const replayed = isCut ? messages.slice(0, recorded.length) : messages;
   for (let at = 0; at < Math.max(recorded.length, replayed.length); at++) {
@@ -38,7 +38,7 @@ async function essenceOf(message: Message | undefined): Promise<object | undefin
     case 'assistant':
       return { role: message.role, content: message.content.map(essenceOfPart), stop: message.stop };
     case 'tool': {
-      // A result with instructions behind it may be longer than a tool's own output, and is cut once more.
+      // A result with appended instructions may be longer than a tool's own output, and is truncated again.
       const results = message.results.map(async (result) => ({
         ...result,
         output: await boundedText(result.output, NO_FILE),

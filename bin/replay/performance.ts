@@ -1,5 +1,5 @@
-// Gives a recorded session again: the real loop, asking a scripted model over loopback, with tools that
-// do nothing. Nothing is kept, and no key and no network is needed.
+// Replays a recorded session: the real loop asks a scripted model over loopback, and its tools do nothing. Nothing is
+// stored, and no key or network is needed.
 
 import { dirname } from 'node:path';
 import { Session } from '@drover/core/session/session';
@@ -20,7 +20,7 @@ import { standIns } from './stand-ins.ts';
 // Longer than any wait: such an answer is requested only to be cancelled.
 const NEVER_MS = 2 ** 31 - 1;
 
-/** Where the whole of a long output would go: nowhere, since nothing can be below what is no folder. */
+/** A folder for long outputs that cannot exist, because it is below a file. */
 export const NO_FILE = '/dev/null/nothing/output';
 
 export type Performance = {
@@ -30,13 +30,13 @@ export type Performance = {
   readonly view: View;
 };
 
-/** How it went this time. */
+/** The result of this replay. */
 export type Performed = { readonly messages: readonly Message[]; readonly endings: readonly TurnOutcome['status'][] };
 
 export async function perform(performance: Performance, signal: AbortSignal): Promise<Performed> {
   const { recording, view } = performance;
   let left = recording.turns[0]?.answers ?? [];
-  // Where a turn was not done, what comes after its last answer is what ended it.
+  // If a turn was not done, the events after its last answer ended it.
   let endTurn = (): void => undefined;
   let gateFailure: Failure | undefined;
 
@@ -77,7 +77,7 @@ const NOT_RECORDED: Failure = { kind: 'provider.garbled', message: 'the journal 
 
 type Heard = {
   readonly onUnknown: () => void;
-  /** Gates are not run again: the recorded verdict is given. */
+  /** Gates are not run again: the recorded verdict is used. */
   readonly gateFailure: () => Failure | undefined;
 };
 

@@ -1,5 +1,5 @@
-// A journal as a recording that can be replayed: prompts, answers, and the result of each call. Discarded attempts and
-// repeated requests are left out.
+// Reads a journal as a recording that can be replayed: prompts, answers, and the result of each call. Discarded
+// attempts and repeated requests are left out.
 
 import type { Recorded } from '@drover/protocol/events';
 import type { Failure } from '@drover/protocol/failures';
@@ -9,18 +9,18 @@ import type { AssistantMessage, Message, ToolResult, UserMessage } from '@drover
 
 export type RecordedAnswer = {
   readonly message: AssistantMessage;
-  /** By the position of the call; a hole where nothing is known of one. */
+  /** Results by position of their call; a hole if the result is unknown. */
   readonly results: readonly (ToolResult | undefined)[];
-  /** Messages that the user sent while the turn went on, after this answer. */
+  /** Messages that the user sent during the turn, after this answer. */
   readonly steering: readonly UserMessage[];
 };
 
 type RecordedTurn = {
   readonly asked: UserMessage;
   readonly answers: readonly RecordedAnswer[];
-  /** How it ended, the last time it did; undefined where nothing says so. */
+  /** The last ending of the turn; undefined if the journal has none. */
   readonly ending: 'done' | 'incomplete' | 'error' | 'cancelled' | undefined;
-  /** Why it was not done. */
+  /** The reason why it was not done. */
   readonly failure: Failure | undefined;
 };
 
@@ -51,7 +51,7 @@ export function recordingOf(records: readonly JsonObject[]): Recording {
     const answer = turn?.answers.at(-1);
     switch (record.type) {
       case 'message_end':
-        // The failure that cut an answer off is played; its text is not.
+        // The failure that cut an answer off is replayed; the partial text is not.
         if (record.kept === false || isCutOff(record.message)) break;
         messages.push(record.message);
         foldMessage(turns, record.message, record.turn);
@@ -88,14 +88,14 @@ function foldMessage(turns: OpenTurn[], message: Message, number: number | undef
         turn.answers.at(-1)?.steering.push(message);
         return;
       }
-      // Until an ending says otherwise.
+      // The default until an ending says otherwise.
       turns.push({ number, asked: message, answers: [], ending: undefined, failure: STOPPED });
       return;
     case 'assistant':
       turn?.answers.push({ message, results: [], steering: [] });
       return;
     case 'tool': {
-      // A call that was never begun has its result only here, and pictures are nowhere else.
+      // A call that never began has its result only here, and so do images.
       const results = turn?.answers.at(-1)?.results;
       message.results.forEach((result, at) => {
         if (results !== undefined) results[at] = { ...result, ...results[at] };

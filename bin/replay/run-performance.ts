@@ -1,7 +1,7 @@
 // Replays a recorded run: shows the events of its journal, and sends, runs and writes nothing.
 //
-// Events are as far apart as they were, divided by the speed. At speed 0 there is no pause, and neither is there one
-// for the time between an interruption and a resume.
+// The original intervals are divided by the speed. Speed 0 means no pause, and the time between an interruption and a
+// resume is skipped at every speed.
 
 import { isDeepStrictEqual } from 'node:util';
 import { rowsOf, RunState } from '@drover/coordinator/view/state';
@@ -13,11 +13,11 @@ import { pause } from '@drover/core/promises';
 // A longer timer fires at once in Node.
 const SLEEP_MS_MAX = 2 ** 31 - 1;
 
-/** The time of the recording: it passes as quickly as the speed says. */
+/** The recording's clock, which runs at the replay's speed. */
 export class RecordedClock {
   readonly #speed: number;
-  #recordedMs = 0; // at the moment
-  #atMs = 0; // of the real clock
+  #recordedMs = 0; // time in the recording
+  #atMs = 0; // time of the real clock
 
   constructor(speed: number) {
     this.#speed = speed;
@@ -25,7 +25,7 @@ export class RecordedClock {
 
   readonly now = (): number => this.#recordedMs + (Date.now() - this.#atMs) * this.#speed;
 
-  /** At once. */
+  /** Jumps to this time. */
   goTo(ms: number): void {
     this.#recordedMs = ms;
     this.#atMs = Date.now();
@@ -34,7 +34,7 @@ export class RecordedClock {
   async waitFor(ms: number, signal: AbortSignal): Promise<void> {
     if (this.#speed === 0) return this.goTo(ms);
     const waitMs = Math.min((ms - this.now()) / this.#speed, SLEEP_MS_MAX);
-    // Due events are shown without a pause, so a slow screen falls behind no further.
+    // Overdue events are shown without a pause, so a slow screen does not fall further behind.
     if (waitMs >= 1) await pause(waitMs, signal);
   }
 }

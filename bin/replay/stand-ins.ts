@@ -1,7 +1,7 @@
-// Tools that do nothing: each call gets the result that was recorded for it.
+// Tools that do nothing: each call gets its recorded result.
 //
-// A stand-in takes whatever arguments there are, and is found for every name that was called, because
-// what was wrong with a call is in its recorded result already.
+// A stand-in accepts any arguments and exists for every called name, because the recorded result already contains any
+// mistake of the call.
 
 import { toolNamed } from '@drover/core/agent/calls/calls';
 import type { Event } from '@drover/protocol/events';
@@ -11,14 +11,14 @@ import type { RecordedAnswer } from './recording.ts';
 
 export type StandIns = {
   readonly tools: readonly Tool[];
-  /** Hears every event, which is how it knows which call of which answer is being made. */
+  /** Receives every event, and so learns which call of which answer is in progress. */
   readonly hear: (event: Event) => void;
 };
 
-/** `onUnknown` is told of a call of which no result was recorded. */
+/** `onUnknown` gets each call without a recorded result. */
 export function standIns(answers: readonly RecordedAnswer[], onUnknown: () => void): StandIns {
   let answersHeard = 0;
-  const results = new Map<string, ToolOutput | undefined>(); // callId -> what it came to
+  const results = new Map<string, ToolOutput | undefined>(); // callId -> its result
   const hear = (event: Event): void => {
     if (event.type === 'message_end' && event.message.role === 'assistant') answersHeard += 1;
     if (event.type === 'tool_execution_start')
@@ -37,7 +37,7 @@ export function standIns(answers: readonly RecordedAnswer[], onUnknown: () => vo
   return { tools: [...known, ...others].map((tool) => standIn(tool, execute)), hear };
 }
 
-// A name that no provider accepts was no tool's name, so the call is refused as before.
+// A name that no provider accepts belonged to no tool, so the call is refused as before.
 const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 
 function calledIn(answers: readonly RecordedAnswer[]): readonly string[] {
@@ -51,7 +51,7 @@ function standIn(
 ): Tool {
   return {
     ...tool,
-    // Nothing is looked up for a tool that runs something: neither instructions nor paths.
+    // Tools that run commands look nothing up: neither instructions nor paths.
     access: 'run',
     parse: (input) => ({ ok: true, input }),
     subject: () => '',

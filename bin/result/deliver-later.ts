@@ -31,7 +31,7 @@ export async function deliverLater(run: NamedRun, wish: DeliveryWish, io: Io): P
   await using opened = new AsyncDisposableStack();
   const diagnostics = opened.adopt(await openDiagnostics(io, undefined), (each) => each.close());
   const journal = opened.adopt(await openRun({ home, run: id }, { diagnostics, io }), (each) => each.close());
-  // Read under the lock: the run may have been resumed since it was looked up.
+  // Reads under the lock, because the run may have been resumed since it was looked up.
   const merged = landedHead(run, journal.past);
   const { repository: now, store, env } = await openRunStore(run, io);
   if (!(await hasCommit(store.git, merged)))

@@ -1,6 +1,6 @@
-// Git's diff, made safe for a terminal and coloured.
+// Makes git's diff safe for a terminal, and colours it.
 //
-// Colours are drover's own: those of git would have to stay among the control sequences that a file may hold.
+// The colours are drover's own: git's could not be told from control sequences in a file.
 
 import type { Style } from '../views/text/style.ts';
 import { clean } from '../views/text/terminal-text.ts';
@@ -12,7 +12,7 @@ export function readable(raw: string): string {
 
 /** Colours a patch. Counts the lines of each hunk, since a removed `-- x` looks like a header. */
 export function colourPatch(patch: string, style: Style): string {
-  let [before, after] = [0, 0]; // lines of the hunk that are still to come
+  let [before, after] = [0, 0]; // remaining lines of the hunk
   return patch
     .split('\n')
     .map((line) => {

@@ -1,4 +1,4 @@
-// A run that is to be removed: what would be lost with it, and the removal.
+// The removal of a run: lists the work that would be lost, and removes the run.
 //
 // Guarantees
 //   1. A run that a process works on is refused.
@@ -19,13 +19,13 @@ import type { Io } from '../io.ts';
 export type Removal = {
   readonly run: KeptRun;
   readonly remains: RunRemains | undefined;
-  readonly bytes: number; // of the journal and what is beside it
-  /** Work that exists nowhere else, a phrase each. */
+  readonly bytes: number; // bytes of the journal and its other files
+  /** Work that exists only here, one phrase each. */
   readonly lost: readonly string[];
   readonly stamp: string;
 };
 
-/** Looks, and changes nothing. Throws UsageError for a run that cannot be removed. */
+/** Lists what a removal would lose. Read-only. Throws UsageError for a run that cannot be removed. */
 export async function removalOf(run: KeptRun, short: string, io: Io): Promise<Removal> {
   const { home, id, live, state, past } = run;
   if (live)
@@ -72,7 +72,7 @@ async function lostWork(
 
 export type Removed = { readonly stayed: readonly string[] }; // branches
 
-/** Throws UsageError if a process began to work on the run since it was looked at. */
+/** Throws UsageError if a process has begun to work on the run since it was listed. */
 export async function removeRun({ run, remains, stamp }: Removal, short: string, io: Io): Promise<Removed> {
   const { home, id } = run;
   const env = childEnvironment(io.env);

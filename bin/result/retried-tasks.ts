@@ -1,4 +1,4 @@
-// Which tasks of a run a retry reopens: those that failed or those that the user names, and what depends on them.
+// The tasks of a run that a retry reopens: all failed ones or those that the user names, and their dependents.
 
 import { canGoOn } from '@drover/coordinator/run/runs';
 import type { TaskProgress } from '@drover/coordinator/view/state';

@@ -22,7 +22,7 @@ export type RunDiff = Range & {
   readonly files: () => Promise<readonly FileChange[]>;
 };
 
-/** Calls `show` with the changes, which can be read until it returns. Throws UsageError if there are none to be had. */
+/** Calls `show` with the changes, which are readable until it returns. Throws UsageError if there are none. */
 export async function withDiff<Result>(
   run: NamedRun,
   { task: typed, io }: { readonly task: string | undefined; readonly io: Io },
@@ -48,7 +48,7 @@ function between(git: Git, range: Range): RunDiff {
   return { ...range, text: (how) => diffText(git, range, how), files: () => changedFiles(git, range) };
 }
 
-/** An attempt is open: a worker is at it, or an interruption left its workspace as it was. */
+/** An open attempt: a worker is at work, or an interruption left its workspace. */
 function isAtWork({ past }: NamedRun, { id, attempt, plan }: TaskProgress): boolean {
   const step = past?.ledger.task(id).step;
   return plan.mode === 'write' && step?.at === 'attempting' && attempt !== undefined && existsSync(attempt.workspace);
@@ -66,7 +66,7 @@ function taskRange({ short }: NamedRun, { id, commit, state, plan, attempts }: T
   return undefined;
 }
 
-/** The patches that a run delivered, where gc has removed its commits. */
+/** The patches that a run delivered, for a run whose commits gc has removed. */
 async function fromPatches({ state, short }: NamedRun, task: TaskProgress | undefined): Promise<RunDiff> {
   const combined = state.end?.delivered?.patches?.at(-1);
   if (task !== undefined || combined === undefined || !existsSync(combined))

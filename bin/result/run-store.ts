@@ -1,4 +1,4 @@
-// The run that a command names, and the store that holds its commits.
+// The run that a command names, and the store with its commits.
 
 import { existsSync } from 'node:fs';
 import { openRepository, type Repository } from '@drover/coordinator/git/repository';
@@ -14,7 +14,9 @@ import { stateFolder } from '../start/settings.ts';
 
 export type NamedRun = KeptRun & { readonly settings: RunSettings; readonly short: string };
 
-/** The run of this id, or the newest one: of the folder's repository if it has any. Throws UsageError if there is none. */
+/**
+ * The run of this id, or the newest one: of the folder's repository if it has any. Throws UsageError if there is none.
+ */
 export async function runNamed(typed: string | undefined, io: Io): Promise<NamedRun> {
   const home = stateFolder(io);
   return openNamed(typed === undefined ? newestRun(home, io.cwd) : await findKept(home, typed), home);
@@ -59,7 +61,7 @@ function newestHere(runs: readonly RunRow[], cwd: string): RunRow | undefined {
 export type OpenedRun = {
   readonly repository: Repository;
   readonly store: Store;
-  readonly env: Readonly<Record<string, string>>; // of git
+  readonly env: Readonly<Record<string, string>>; // git folder
 };
 
 /** Throws UsageError if the user's repository is gone. */

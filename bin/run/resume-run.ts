@@ -2,8 +2,8 @@
 //
 // Guarantees
 //   1. Gates, delivery and repository stay as they were, because earlier tasks landed by those rules.
-//   2. Models of the roles, worker count, steps per task, budget and time limit can be set anew. Budget and time limit count from
-//      the start of the run, so they must exceed what it has used.
+//   2. Models of the roles, worker count, steps per task, budget and time limit can be set anew. Budget and time limit
+//      count from the start of the run, so they must exceed what it has used.
 //   3. Permission rules and view options are never stored. The user passes them each time.
 
 import { existsSync } from 'node:fs';

@@ -202,7 +202,9 @@ async function encloseFolder(
   };
 }
 
-/** Folders of drover itself. Sockets of its proxies are among the temporary files, and so is code that Node compiled. */
+/**
+ * Folders of drover itself. Sockets of its proxies are among the temporary files, and so is code that Node compiled.
+ */
 function ownFolders({ env }: Io, state: string): readonly string[] {
   const { NODE_COMPILE_CACHE: compiled } = env;
   return [state, tmpdir(), ...(compiled === undefined ? [] : [compiled])];

@@ -1,5 +1,5 @@
-// Files in the user's folder from which git runs something later, because the repository says so: hook folders, parts of
-// git's config that lie beside the project's files, and submodules.
+// Files in the user's folder from which git runs something later, because the repository says so: hook folders, parts
+// of git's config that lie beside the project's files, and submodules.
 //
 // `git status` enters every submodule that has a `.git`, and runs what the config there names. So a submodule that is
 // not checked out must not get one, and the index is read for submodules.

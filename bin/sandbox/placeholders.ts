@@ -1,10 +1,11 @@
 // Placeholders that a killed drover left in the user's folder: the next drover removes them.
 //
-// A session covers protected paths that are missing with empty folders, and removes them at its end. Until then a record
-// in the state folder names them. A record whose process is gone tells what is left to remove. Only empty folders go.
+// A session covers protected paths that are missing with empty folders, and removes them at its end. Until then a
+// record in the state folder names them. A record whose process is gone tells what is left to remove. Only empty
+// folders go.
 //
-// Two sessions in one folder: the second may make a placeholder inside one of the first. So a record whose folders could
-// not be removed stays, and every session that ends tries again. After a day the folders count as the user's.
+// Two sessions in one folder: the second may make a placeholder inside one of the first. So a record whose folders
+// could not be removed stays, and every session that ends tries again. After a day the folders count as the user's.
 
 import {
   lstatSync,

@@ -1,7 +1,7 @@
-// From what was typed to a command that runs: yargs, strict, in one place.
+// Parses the command line and runs its command: yargs, strict, in one place.
 //
-// yargs is slow to import and so is a command; the list holds only names, and a command is loaded when
-// its turn comes. Nothing is printed by yargs itself: help and completions come back as text.
+// yargs and the commands are slow to import, so the list holds only names, and a command is loaded when it is needed.
+// yargs itself prints nothing: help and completions come back as text.
 
 import yargs, { type Argv, type Options } from 'yargs';
 import { UsageError } from '@drover/core/errors';
@@ -19,7 +19,7 @@ const COLUMNS_DEFAULT = 80;
 const COMPLETION = 'completion';
 const COMPLETIONS_FLAG = '--get-yargs-completions';
 const HELP_FLAGS = ['--help', '-h'];
-// yargs takes a lone "-" for a flag without a name. An unlikely word stands in its place.
+// yargs takes a lone "-" for a flag without a name. An unlikely word replaces it meanwhile.
 const DASH = '\u{F002D}';
 
 export type ListedCommand = {
@@ -72,7 +72,7 @@ export async function runCommandLine(
       output += text;
     });
   } catch (error) {
-    // A mistake in what was typed comes with a message for `fail`, or as an error of yargs' own.
+    // A user's mistake arrives as a message for `fail`, or as an error of yargs' own.
     if (error instanceof Error && (error instanceof Complaint || error.name === 'YError')) {
       throw explained(error.message, argv, loaded);
     }
@@ -83,21 +83,21 @@ export async function runCommandLine(
   return exitCode.done;
 }
 
-// yargs writes the type behind every option, often in a line of its own. The placeholder says it better.
+// yargs prints the type of every option, often on a line of its own. The placeholder is clearer.
 function untyped(help: string): string {
   return help
     .replaceAll(/^ *\[(?:string|boolean)\]\n/gm, '')
     .replaceAll(/ *\[(?:string|boolean)\](?: \[required\])?$/gm, '');
 }
 
-// Before yargs gets to it: a command that loads itself while yargs waits makes yargs lay out a help text
-// that nobody sees, which costs as much as the rest of its work.
+// Loaded before yargs starts: if a command loads itself while yargs waits, yargs formats a help text that is never
+// shown, which costs as much as the rest of its work.
 async function loadNamed(commands: readonly ListedCommand[], argv: readonly string[]): Promise<Loaded | undefined> {
   const listed = commands.find(({ name }) => argv.find((word) => !word.startsWith('-')) === name);
   return listed && { ...listed, command: await listed.load() };
 }
 
-// Done by hand, because yargs takes the words behind an unknown command for unknown arguments, too.
+// Checked by hand, because yargs also reports the words after an unknown command as unknown arguments.
 function checkCommandWord(commands: readonly ListedCommand[], argv: readonly string[]): void {
   const names = [...commands.map(({ name }) => name), COMPLETION];
   const [word] = argv;
@@ -152,7 +152,7 @@ async function offeredFor({ word, second }: Command, typed: readonly string[], i
   return new Map((await Promise.all(offered)).flatMap((each) => (each?.[1] === undefined ? [] : [[each[0], each[1]]])));
 }
 
-/** `offered` is there where the shell asks what could be typed next. */
+/** `offered` is given when the shell asks for completions. */
 function declare(args: Argv, { name, about: sentence, command }: Loaded, offered: Offered | undefined): void {
   const { word, second, options, examples } = command;
   const words = [word, second].filter((each) => each !== undefined);
@@ -176,7 +176,7 @@ function declare(args: Argv, { name, about: sentence, command }: Loaded, offered
 
 function yargsOption({ about, group, takes, choices }: Option<unknown>, isCompleting: boolean): Options {
   if (takes === undefined) return { group, describe: about, type: 'boolean' };
-  // Otherwise the option checks its choices itself, in better words.
+  // Otherwise the option checks its choices itself, with a clearer message.
   const offered = isCompleting && choices !== undefined ? { choices } : {};
   return {
     group,
@@ -211,7 +211,7 @@ function undashed(text: string): string {
   return text === DASH ? '-' : text;
 }
 
-/** yargs says what is wrong; this says it in a sentence, with the fix. */
+/** Turns a message of yargs into a sentence with the fix. */
 function explained(message: string, argv: readonly string[], loaded: Loaded | undefined): UsageError {
   if (loaded === undefined) return new UsageError(message);
   const { name, command } = loaded;

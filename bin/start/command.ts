@@ -9,14 +9,14 @@ import { suggestion } from '@drover/documents/suggestion';
 
 export type Option<Value> = {
   readonly about: string;
-  /** The heading in the help under which it stands. */
+  /** The heading in the help under which the option is listed. */
   readonly group: string;
-  /** The word for its value in the help; absent for a flag, which has none. */
+  /** The placeholder of its value in the help; absent for a flag. */
   readonly takes?: string;
   readonly choices?: readonly string[];
   /** An older name that still works. Help and completion do not show it. */
   readonly formerly?: string;
-  /** From what was typed, one text per time it was given. */
+  /** Parses the typed texts, one for each time the option was given. */
   readonly read: (texts: readonly string[]) => Value;
 };
 
@@ -29,16 +29,16 @@ export type Word = {
   readonly name: string;
   readonly about: string;
   readonly required: boolean;
-  /** Any number of them; only for the second. */
+  /** True if any number is allowed; only for the second word. */
   readonly many?: true;
-  /** What the shell offers to complete it with; `first` is the word before it. */
+  /** Candidates for completion by the shell; `first` is the word before it. */
   readonly offered?: (io: Io, first: string | undefined) => readonly string[] | Promise<readonly string[]>;
 };
 type Example = readonly [line: string, about: string];
 
 type Declaration<Options extends OptionTable> = {
   readonly word?: Word;
-  /** Behind the first one; it is never required. */
+  /** A second word; never required. */
   readonly second?: Word;
   readonly options: Options;
   readonly examples: readonly Example[];
@@ -48,10 +48,10 @@ type Declaration<Options extends OptionTable> = {
 type Words = {
   readonly word: string | undefined;
   readonly second: string | undefined;
-  readonly others: readonly string[]; // behind the second, if there may be many
+  readonly others: readonly string[]; // further words after the second, if there may be many
 };
 
-/** What was typed: the words, and each option's texts. */
+/** The typed words, and the texts of each option. */
 export type Typed = Omit<Words, 'others'> & Partial<Words> & { readonly texts: ReadonlyMap<string, readonly string[]> };
 
 export type Command = {
@@ -72,7 +72,7 @@ export function command<const Options extends OptionTable>(declaration: Declarat
   };
 }
 
-/** Letters that stand for an option, in every command that has it. */
+/** Letters for options, the same in every command that has the option. */
 export const SHORT_FORMS: ReadonlyMap<string, string> = new Map([
   ['model', 'm'],
   ['cwd', 'C'],
@@ -144,7 +144,7 @@ export function choice<const Choice extends string>(
   return { ...value(group, choices.join('|'), about, parse), choices };
 }
 
-/** For options that are text and nothing else. */
+/** For options whose value is text and nothing else. */
 export function nonEmpty(text: string): string {
   if (text.trim() === '') throw new UsageError('it needs a value');
   return text;

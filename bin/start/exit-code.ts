@@ -1,4 +1,4 @@
-// The exit codes, and which ending has which: the one table of them.
+// The table of exit codes, and which ending has which.
 
 import { EXIT_CODES, type TurnOutcome } from '@drover/protocol/outcomes';
 import { type Failure, traitsOf } from '@drover/protocol/failures';
@@ -7,7 +7,7 @@ import type { StopCause } from '../io.ts';
 
 export const exitCode = EXIT_CODES;
 
-/** For people, in the help. */
+/** The description in the help. */
 export const exitCodeWords: readonly (readonly [code: number, meaning: string])[] = [
   [exitCode.done, 'done'],
   [exitCode.internal, 'internal error'],
@@ -25,7 +25,7 @@ export const exitCodeWords: readonly (readonly [code: number, meaning: string])[
 
 export type Ending = {
   readonly outcome: TurnOutcome;
-  /** The last calls of the turn were refused, so the agent stopped for want of permission. */
+  /** The last calls of the turn were refused, so the agent stopped for lack of permission. */
   readonly refused: boolean;
   readonly stop: StopCause | undefined;
 };
@@ -38,7 +38,7 @@ export function codeOfEnding({ outcome, refused, stop }: Ending): number {
     case 'error': {
       if (outcome.failure.kind === 'gate.failed') return exitCode.gate;
       const code = outcome.failure.kind === 'aborted' ? codeOfStop(stop) : codeOfFailure(outcome.failure);
-      // A budget, a deadline or a provider ends any turn; an agent that runs into its limits was blocked.
+      // A budget, a deadline or a provider ends any turn; an agent that reaches its limits was blocked.
       return refused && code === exitCode.incomplete ? exitCode.blocked : code;
     }
     case 'cancelled':
@@ -48,7 +48,7 @@ export function codeOfEnding({ outcome, refused, stop }: Ending): number {
   }
 }
 
-/** How a run as a whole ended. */
+/** The exit code of a whole run. */
 export type RunEnding = {
   readonly failure: Failure | undefined;
   readonly rows: readonly TaskRow[];
@@ -67,14 +67,14 @@ export function codeOfRun({ failure, rows, stop, mayBePartial }: RunEnding): num
   if (isEmpty && bad.some(({ status }) => status === 'gate_failed')) return exitCode.gate;
   if (bad.some(({ status }) => status === 'conflict')) return exitCode.conflict;
   const told = bad.flatMap(({ failure: cause }) => (cause === undefined ? [] : [cause]));
-  // A task that was stopped because another failed has no cause of its own.
+  // A task stopped by the failure of another has no cause of its own.
   const causes = told.filter((cause) => !isOthers(cause));
   const isProviders = causes.length === told.length || causes.every(({ kind }) => kind.startsWith('provider.'));
   const codes = new Set(causes.map(codeOfFailure));
   if (codes.has(exitCode.budget)) return exitCode.budget;
   const [only] = codes;
-  // One cause for everything is the cause of the run: no provider, no permission, no time. Where not everything
-  // was tried, only the provider's is everything's.
+  // If all tasks have one cause, it is the cause of the run: provider, permission or time. If some tasks were never
+  // tried, only a provider's failure counts as the cause of all.
   if (only !== undefined && codes.size === 1 && bad.length === rows.length && isProviders) return only;
   return mayBePartial ? exitCode.done : exitCode.incomplete;
 }

@@ -38,7 +38,7 @@ export function wordsMax({ word, second }: Command): number {
   return second?.many === true ? Infinity : [word, second].filter((each) => each !== undefined).length;
 }
 
-// yargs takes quotes off, takes "true" behind a flag for its value, and an empty text for a missing one.
+// yargs strips quotes, takes "true" after a flag as its value, and an empty text as a missing one.
 function isPlain(text: string): boolean {
   return text !== '' && !/^['"]|['"]$|^(?:true|false)$/i.test(text);
 }

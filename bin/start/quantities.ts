@@ -1,4 +1,4 @@
-// Durations, ages, budgets, counts and addresses as people type them: 30m, 30d, 5usd, 200ktok, 12, https://….
+// Durations, ages, budgets, counts and addresses as users type them: 30m, 30d, 5usd, 200ktok, 12, https://….
 
 import { UsageError } from '@drover/core/errors';
 
@@ -10,7 +10,7 @@ export type Budget = { readonly usd: number } | { readonly tokens: number };
 const DURATION = /^(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?$/;
 const DURATION_FORM = 'write it like 500ms, 90s, 30m or 1h30m';
 
-/** Milliseconds. */
+/** In milliseconds. */
 export function parseDuration(text: string): number {
   const parts = DURATION.exec(text);
   if (text === '' || parts === null) throw new UsageError(`'${text}' is not a duration; ${DURATION_FORM}`);
@@ -27,7 +27,7 @@ const AGE = /^(\d+)([hdw])$/;
 const AGE_FORM = 'write it like 12h, 30d or 8w';
 const MS_IN: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 };
 
-/** Milliseconds. */
+/** In milliseconds. */
 export function parseAge(text: string): number {
   const [, digits, unit = ''] = AGE.exec(text) ?? [];
   const ms = Number(digits) * (MS_IN[unit] ?? Number.NaN);
@@ -50,7 +50,7 @@ export function parseBudget(text: string): Budget {
   return 'tokens' in budget ? { tokens: Math.floor(budget.tokens) } : budget;
 }
 
-/** A whole number within bounds, both included. */
+/** A whole number within inclusive bounds. */
 export function parseCount(text: string, min: number, max: number): number {
   const count = /^\d+$/.test(text) ? Number(text) : Number.NaN;
   if (!(count >= min && count <= max)) {

@@ -30,11 +30,11 @@ import { type Approval, approvalOf, type ProjectEntry, whyNotApproved } from '@d
 import { projectFolders } from '@drover/trust/place';
 
 export type Settings = {
-  /** Where drover keeps its state. */
+  /** The folder of drover's state. */
   readonly home: string;
   readonly env: Io['env'];
   readonly model: string | undefined;
-  /** Models by role, as the config names them; undefined where it names none. */
+  /** Models by role from the config; undefined if it names none. */
   readonly models: { readonly [Role in keyof Required<ModelRoles>]: readonly ConfiguredModel[] | undefined };
   readonly providers: ReadonlyMap<string, ProviderConfig>;
   readonly prices: ReadonlyMap<string, Price>;
@@ -50,13 +50,13 @@ export type Settings = {
   readonly ignore: readonly string[];
   readonly rules: readonly Rule[];
   readonly timeouts: Timeouts;
-  /** Undefined where no config says it. */
+  /** Undefined if no config sets it. */
   readonly sandbox: SandboxMode | undefined;
   readonly net: readonly HostName[];
-  readonly writable: readonly string[]; // absolute
+  readonly writable: readonly string[]; // absolute paths
   /** MCP servers of the configs, with their places. */
   readonly mcp: ReadonlyMap<string, { readonly entry: McpEntry; readonly place: string }>;
-  /** For the user to read: what of the project's config was left out. */
+  /** The ignored parts of the project's config, for the user. */
   readonly warnings: readonly string[];
 };
 
@@ -82,7 +82,7 @@ export async function loadSettings(io: Io, cwd: string, trust: TrustOptions = ON
 
 export const ONLY_APPROVED: TrustOptions = { trustsAll: false };
 
-/** The config files, as far as they are there. */
+/** The config files that exist. */
 export type ConfigFiles = Partial<TrustOptions> & {
   readonly userPath: string;
   readonly user: ConfigFile | undefined;
@@ -134,7 +134,7 @@ export async function settingsFrom(
       ...(theirs.deny ?? []),
     ],
     timeouts: { ...trusted.timeouts, ...own.timeouts },
-    // A project may insist on a sandbox, and never do away with it, approved or not.
+    // A project may require a sandbox, and never turn it off, approved or not.
     sandbox: own.sandbox === 'off' || theirs.sandbox !== 'required' ? own.sandbox : 'required',
     net: [...(own.net ?? []), ...(trusted.net ?? [])],
     writable: [
@@ -161,7 +161,7 @@ function serversIn(file: ConfigFile | undefined) {
   );
 }
 
-/** A relative path begins in HOME in the user's config, and at the folder of the project in the project's. */
+/** A relative path starts at HOME in the user's config, and at the project's folder in the project's. */
 function absolutePaths(folder: string, paths: readonly string[] = []): readonly string[] {
   return paths.map((path) => resolve(folder, path));
 }
@@ -210,16 +210,16 @@ function lower(a: number | undefined, b: number | undefined): number | undefined
   return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
 }
 
-/** A project's config as it is approved: in the repository that really holds it. */
+/** The project's config to approve, in the repository that really contains it. */
 async function entryOf({ path, sha256 }: ConfigFile): Promise<ProjectEntry> {
   const folder = await realpath(dirname(dirname(path)));
   const repository = (await projectFolders(folder)).at(-1) ?? folder;
   return { repository, file: relative(repository, join(folder, '.drover', 'config.yaml')), sha256 };
 }
 
-// ── where things are ──────────────────────────────────────────────────────────────────────────
+// ── folders ───────────────────────────────────────────────────────────────────────────────────
 
-/** Where drover keeps its state, whatever folder the work is in. */
+/** The folder of drover's state, which does not depend on the working folder. */
 export function stateFolder({ env, cwd }: Pick<Io, 'env' | 'cwd'>): string {
   return resolve(cwd, textOf(env, 'DROVER_HOME') ?? join(homeOf(env), '.drover'));
 }
@@ -248,7 +248,7 @@ export function homeOf(env: Io['env']): string {
 
 function userConfigPath(env: Io['env']): string {
   const base = textOf(env, 'XDG_CONFIG_HOME');
-  // The base directory specification says that a relative one is to be ignored.
+  // The base directory specification says to ignore relative paths.
   const folder = base !== undefined && isAbsolute(base) ? base : join(homeOf(env), '.config');
   return join(folder, 'drover', 'config.yaml');
 }
@@ -257,14 +257,14 @@ function userConfigPath(env: Io['env']): string {
 async function projectConfigPath(cwd: string, home: string): Promise<string | undefined> {
   for (const folder of await projectFolders(cwd)) {
     const path = join(folder, '.drover', 'config.yaml');
-    // In the user's home, .drover is drover's own folder and not a project's.
-    // A link that leads nowhere is found too: reading it says what is wrong with it.
+    // In the user's home, .drover is drover's own folder and not a project's. A dangling link is found too: reading it
+    // reports the problem.
     if (dirname(path) !== home && (await lstatIfThere(path)) !== undefined) return path;
   }
   return undefined;
 }
 
-/** A config that belongs to a repository, so its links may not lead out of it. */
+/** A config in a repository, whose links must stay inside. */
 export async function readProjectConfig(path: string): Promise<ConfigFile | undefined> {
   const folder = dirname(dirname(path));
   return readConfigFile(path, (await projectFolders(folder)).at(-1));
@@ -286,7 +286,7 @@ export async function readConfigFile(path: string, within?: string): Promise<Con
 
 // ── the environment ───────────────────────────────────────────────────────────────────────────
 
-/** A variable's value; an empty one counts as not set. */
+/** The value of a variable; an empty one counts as unset. */
 export function textOf(env: Io['env'], name: string): string | undefined {
   const text = env[name];
   return text === undefined || text === '' ? undefined : text;
@@ -319,7 +319,7 @@ function countIn(env: Io['env'], name: string, { min, max }: Bounds): number | u
   throw new UsageError(`${name} is '${text}'; it must be a whole number from ${min} to ${max}`);
 }
 
-/** Bytes as text, or undefined where they are not UTF-8. */
+/** Bytes as text, or undefined if they are not valid UTF-8. */
 export function decoded(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);

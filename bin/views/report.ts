@@ -31,7 +31,7 @@ export function reportOf(state: RunState, paper: ReportPaper, when: 'at the end'
   if (end === undefined) return '';
   const sections = [
     headline(state, end, paper),
-    // Of a question, the answer is the result.
+    // The answer to a question is its result.
     end.tasks.length === 0 ? prose(end.answer ?? '', paper) : [],
     landedSection(state, end, paper),
     unchangedSection(state, end, paper),

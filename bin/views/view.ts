@@ -3,13 +3,15 @@
 import type { Shown } from '@drover/core/bus';
 
 export type View = {
-  /** Resolves when there is room for more, so that a slow reader slows nobody but itself: see the bus. Undefined where there is. */
+  /**
+   * Resolves when there is room for more events, so that a slow reader delays only itself; undefined if there is room.
+   */
   readonly show: (event: Shown) => Promise<void> | undefined;
   /** Takes an earlier event without showing it. Views without memory omit it. */
   readonly recall?: (event: Shown) => void;
-  /** Words of drover's own, for a person; views for programs leave them out. */
+  /** Shows a message of drover itself to the user; views for programs omit it. */
   readonly say: (text: string) => Promise<void>;
-  /** Nothing more comes. */
+  /** Ends the view, after the last event. */
   readonly close: () => Promise<void>;
 };
 

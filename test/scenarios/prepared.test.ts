@@ -1,4 +1,5 @@
-// Prepared workspaces: setup runs once in a slot. A changed lockfile, a changed command or a task that did harm repeats it.
+// Prepared workspaces: setup runs once in a slot. A changed lockfile, a changed command or a task that did harm repeats
+// it.
 
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -6,7 +6,7 @@ import parts from '../../rolldown.config.ts';
 type Changes = {
   /** The source that the process starts with in place of drover's entry, which it imports. */
   readonly child?: string;
-  /** What its threads begin with instead of drover's own entry. */
+  /** The entry of its threads in place of drover's own. */
   readonly worker?: string;
   readonly minify?: false;
 };

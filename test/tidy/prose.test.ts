@@ -35,9 +35,9 @@ const SOURCES = ['bin/**/*.ts', 'packages/*/src/**/*.ts'];
 const HELP = ['bin/drover.ts', 'bin/commands/*.ts', 'bin/**/*-options.ts'];
 
 const areas: readonly [string, number, () => number][] = [
-  ['headers of source files', 3, () => count(SOURCES, (text) => [headerIn(text)])],
-  ['comments of bin', 8, () => count('bin/**/*.ts', commentsIn)],
-  ['comments of packages', 45, () => count('packages/*/src/**/*.ts', commentsIn)],
+  ['headers of source files', 0, () => count(SOURCES, (text) => [headerIn(text)])],
+  ['comments of bin', 2, () => count('bin/**/*.ts', commentsIn)],
+  ['comments of packages', 20, () => count('packages/*/src/**/*.ts', commentsIn)],
   ['comments of tests', 0, () => count(['test/**/*.ts', 'bench/**/*.ts', 'scripts/*.ts'], commentsIn)],
   ['help', 0, () => count(HELP, stringsIn)],
   ['README.md', 0, () => count('README.md', paragraphsIn)],

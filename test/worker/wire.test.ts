@@ -86,7 +86,7 @@ test('an event is durable only when the run has stored it', async () => {
   let isSafe = false;
   link.emit({ type: 'warning', message: 'w' }, AT);
   const safe = link.settled().then(() => (isSafe = true));
-  // What is asked later is answered later, unless the first answer has to wait.
+  // A later question is answered later, unless the first answer has to wait.
   await link.question(QUESTION, never);
   expect({ told: run.told.length, isSafe }).toEqual({ told: 1, isSafe: false });
   stored.resolve();

@@ -75,7 +75,7 @@ export async function appendReport(out: string, files: readonly string[]): Promi
 }
 
 export type BatchWork = {
-  readonly git: Git; // of the store
+  readonly git: Git; // git folder of the store
   readonly base: string;
   readonly merged: string | undefined; // the landed commit; undefined if nothing landed
   /** The commit that holds a task's work. */

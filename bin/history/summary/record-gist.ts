@@ -10,7 +10,7 @@ type Partial = { readonly type: 'partial'; readonly kind: string; readonly text:
 
 type Known = Recorded | Partial;
 
-/** Types of record that are not here say all by their name. */
+/** Record types that are missing here need no further words. */
 const GISTS: { readonly [Type in Known['type']]?: (record: Extract<Known, { readonly type: Type }>) => string } = {
   partial: (record) => `${count(record.text.length)} characters of ${record.kind} so far noted`,
   run_start: (record) => `${record.resumed ? 'goes on with' : 'begins'}: ${record.goal}`,
@@ -69,7 +69,7 @@ const GISTS: { readonly [Type in Known['type']]?: (record: Extract<Known, { read
   error: ({ reason }) => reason,
 };
 
-/** Empty for records that say all by their type, and for unknown ones. */
+/** Empty for records whose type says everything, and for unknown ones. */
 export function gistOf(record: Known): string {
   // Later versions of drover may write other types.
   if (!Object.hasOwn(GISTS, record.type)) return '';

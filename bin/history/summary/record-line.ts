@@ -12,23 +12,23 @@ const PLACE_COLUMNS = 5;
 const TIME_CHARS = '00:00:00'.length;
 const WHO_COLUMNS_MAX = 20;
 const WHO_COLUMNS_NARROW = 10;
-// With less room than this, what can be done without is: milliseconds, steps, columns that are aligned.
+// Below this width, optional parts are left out: milliseconds, steps, aligned columns.
 const COLUMNS_ENOUGH = 72;
 
 export type Line = {
   readonly columns: number;
   readonly style: Style;
-  /** How wide the names of a run's tasks are; undefined for a session, which has none. */
+  /** Width of the column of task names; undefined for a session, which has no tasks. */
   readonly names?: number;
 };
 
-/** `gists` are left out where a newer drover wrote the record: what it means by it is not known. */
+/** `gists` is false if a newer drover wrote the record, whose meaning is then unknown. */
 export function recordLine(record: JsonObject, gists: 'gists' | 'types only', line: Line): string {
   const { columns, style, names } = line;
   const head = names === undefined ? headInSession(record) : headInRun(record, names, columns);
   const name = oneLine(plain(record['type']), TYPE_COLUMNS);
   const gist = gists === 'gists' ? gistOf(record as unknown as Recorded) : '';
-  // Only the gist is cut: it is what grows.
+  // Only the gist is truncated, because it can be long.
   const typeColumns = names !== undefined && columns < COLUMNS_ENOUGH ? name.length : TYPE_COLUMNS;
   const room = Math.max(columns - widthOfText(head) - typeColumns - 2, 1);
   const said = gist === '' ? name : `${name.padEnd(typeColumns)}  ${oneLine(gist, room)}`;

@@ -25,18 +25,18 @@ export type RunSummary = {
   readonly state: State;
   readonly live: boolean;
   readonly canGoOn: boolean;
-  readonly awaitsApproval: boolean; // a plan was submitted, and its question not answered
+  readonly awaitsApproval: boolean; // a plan was submitted, and its question is open
   readonly reason?: string;
   readonly startedAt: string;
   readonly updatedAt: string;
-  readonly activeMs: number; // time in which it was at work
-  readonly settings?: RunSettings; // absent where it has not begun
-  /** As they stand: one that is under way is told as cancelled, with the reason. */
+  readonly activeMs: number; // time worked so far
+  readonly settings?: RunSettings; // absent before the first plan
+  /** The current state of each task; an unfinished one counts as cancelled, with the reason. */
   readonly tasks: readonly (TaskRow & { readonly doing?: string })[];
-  readonly denied: readonly DeniedCall[]; // calls that were not allowed
+  readonly denied: readonly DeniedCall[]; // denied calls
   readonly usage: Usage;
-  readonly cost?: number; // US dollars; absent where the price is not known
-  readonly exitCode?: number; // absent where it has not ended
+  readonly cost?: number; // US dollars; absent if the price is unknown
+  readonly exitCode?: number; // absent while the run is open
   readonly delivered?: Delivered;
   readonly answer?: string;
 };
@@ -83,7 +83,7 @@ function doing({ state, doing: what }: TaskProgress): string {
   return what === '' ? state : `${state}: ${what}`;
 }
 
-/** How a run stands that has not ended: what is known of it, and its plan with what each task is at. */
+/** The state of an unfinished run: the known facts, and its plan with the state of each task. */
 export function standingOf(summary: RunSummary, { state: run }: KeptRun, paper: Paper): string {
   const { id, state, reason, startedAt, updatedAt, activeMs, settings, tasks, usage, cost } = summary;
   const looks = looksOf[state];
@@ -121,7 +121,7 @@ function isTold(state: State): boolean {
   return state === 'damaged' || state === 'newer';
 }
 
-/** A line for each task: its mark, its name, what it is, what it is at. */
+/** One line per task: mark, name, title, state. */
 function planLines(tasks: readonly TaskProgress[], { columns, style }: Paper, isLive: boolean): string {
   const names = Math.max(0, ...tasks.map(({ id }) => widthOfText(cell(id, NAME_COLUMNS_MAX))));
   const looks = tasks.map((task) => (isInterrupted(task, isLive) ? CUT_SHORT : looksOfTask(task)));
@@ -139,7 +139,7 @@ function planLines(tasks: readonly TaskProgress[], { columns, style }: Paper, is
   return lines.join('') + (left > 0 ? `  … and ${count(left)} more\n` : '');
 }
 
-/** No process is at work on the attempt that has begun. */
+/** The attempt began, but no process works on it. */
 export function isInterrupted({ endedMs, isOpen }: TaskProgress, isLive: boolean): boolean {
   return !isLive && endedMs === undefined && isOpen;
 }

@@ -18,7 +18,7 @@ export type SessionSummary = {
   readonly id: string;
   readonly title: string;
   readonly state: State;
-  /** Why it ended as it did, or what it waits for. */
+  /** The reason of its ending, or the question that it waits for. */
   readonly reason?: string;
   readonly startedAt: string;
   readonly updatedAt: string;
@@ -27,10 +27,10 @@ export type SessionSummary = {
   readonly turns: number;
   readonly messages: number;
   readonly calls: number;
-  readonly denied: readonly DeniedCall[]; // calls that were not allowed
+  readonly denied: readonly DeniedCall[]; // denied calls
   readonly usage: Usage;
-  readonly cost?: number; // US dollars; absent where the price is not known
-  readonly tokens?: NonNullable<Past['tokens']>; // of the last prompt
+  readonly cost?: number; // US dollars; absent if the price is unknown
+  readonly tokens?: NonNullable<Past['tokens']>; // tokens of the last prompt
 };
 
 export function summaryOf({ id, home, records, past, live, problem }: KeptSession): SessionSummary | undefined {
@@ -67,7 +67,7 @@ function deniedIn(events: readonly Recorded[]): readonly DeniedCall[] {
 
 function reasonIn(events: readonly Recorded[], waiting: readonly { readonly summary: string }[]): string | undefined {
   if (waiting.length > 0) return `it waits for ${waiting.map(({ summary }) => summary).join(', ')}`;
-  // A turn that has begun after an ending is not explained by it.
+  // The last ending does not explain a turn that began after it.
   const ending = events.findLast(
     ({ type }) => type === 'message_start' || type === 'incomplete' || type === 'error' || type === 'done',
   );
@@ -79,7 +79,7 @@ function isTold(state: State): boolean {
   return state === 'damaged' || state === 'newer';
 }
 
-/** For a person: the title, and below it what is known, a line each. */
+/** For the user: the title, and one line for each known fact. */
 export function headOf(summary: SessionSummary, paper: Paper): string {
   const { id, title, state, reason, startedAt, updatedAt, model, cwd, turns, denied, usage, cost } = summary;
   const looks = looksOf[state];

@@ -96,7 +96,9 @@ export function oneLine(text: string, columns: number): string {
   return cut(clean(text).replace(/\s+/g, ' ').trim(), columns);
 }
 
-/** One line for a column: terminals disagree on how wide joined emoji and piles of accents are; taken apart they agree. */
+/**
+ * One line for a column: terminals disagree on how wide joined emoji and piles of accents are; taken apart they agree.
+ */
 export function cell(text: string, columns: number): string {
   const plain = text.normalize('NFC').replace(/[\p{Format}\p{Variation_Selector}\u20E3]/gu, '');
   return oneLine(plain.replace(/(\p{Mn}{2})\p{Mn}+/gu, '$1'), columns);

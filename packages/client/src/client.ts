@@ -40,7 +40,7 @@ export type ClientOptions = {
   readonly fetch?: Fetch;
 };
 
-/** A new session, or with `id` one that there is; its tools run here. */
+/** A new session, or the existing one with `id`; its tools run here. */
 export type SessionWanted = Omit<NewSession, 'tools'> & { readonly id?: string; readonly tools?: ClientTools };
 
 export type SnapshotOptions = { readonly messages?: number };
@@ -69,12 +69,12 @@ export class DroverClient {
     return this.#get('/v1/sessions', signal);
   }
 
-  /** How a session stands; with `messages`, at most that many of the last ones. */
+  /** Returns the state of a session; with `messages`, at most that many of the last ones. */
   snapshot(id: string, signal?: AbortSignal, { messages }: SnapshotOptions = {}): Promise<SessionSnapshot> {
     return this.#get(`${sessionPath(id)}${messages === undefined ? '' : `?messages=${messages}`}`, signal);
   }
 
-  /** The events of one execution, to the end of its turn, or until it awaits a remote tool. */
+  /** The events of one execution, until its turn ends or waits for a remote tool. */
   async *execute(id: string, wanted: ExecuteRequest, signal?: AbortSignal): AsyncGenerator<Recorded> {
     const { seq } = await this.snapshot(id, signal, { messages: 0 });
     const first = await this.openExecution(id, wanted, signal);
@@ -89,7 +89,7 @@ export class DroverClient {
     return askStream(this.#server, { method: 'POST', path: `${sessionPath(id)}/execute`, body, signal }, {});
   }
 
-  /** Every event of a session, from `after` on, until the signal fires. */
+  /** Every event of a session after `after`, until the signal aborts. */
   events(id: string, options: FollowOptions = {}): AsyncGenerator<Recorded> {
     return this.follow(id, options);
   }
@@ -128,7 +128,7 @@ export class DroverClient {
     return this.#get(runPath(id), signal);
   }
 
-  /** Every event of a run, from `after` on, until it has ended. */
+  /** Every event of a run after `after`, until the run has ended. */
   runEvents(id: string, options: FollowOptions = {}): AsyncGenerator<Recorded> {
     const isOver = async (signal: AbortSignal) => !(await this.run(id, signal)).live;
     return this.#follow(`${runPath(id)}/events`, { ...options, isOver });
@@ -150,7 +150,7 @@ export class DroverClient {
     return this.#post<RunDelivered>(`${runPath(id)}/merge`, wanted, signal);
   }
 
-  /** Everything that has landed. */
+  /** Returns all landed work as a patch. */
   runDiff(id: string, signal?: AbortSignal): Promise<RunDiff> {
     return this.#get(`${runPath(id)}/diff`, signal);
   }
@@ -198,7 +198,7 @@ export class DroverClient {
   }
 }
 
-/** Has the one-time ticket of an address exchanged for the token. */
+/** Exchanges the one-time ticket of an address for the token. */
 export async function tokenFor(ticket: string, options: Omit<ClientOptions, 'token'>): Promise<string> {
   const asked = { method: 'POST', path: '/v1/ticket', body: { ticket }, signal: undefined } as const;
   const { token } = (await askJson(serverOf({ ...options, token: '' }), asked)) as { readonly token: string };

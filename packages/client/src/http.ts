@@ -39,7 +39,7 @@ async function ask(
   { method, path, body, signal }: Asked,
   headers: Record<string, string>,
 ): Promise<Response> {
-  const { baseUrl, token, fetch } = server; // browsers want theirs called by itself
+  const { baseUrl, token, fetch } = server; // browsers need fetch to be called without a receiver
   const response = await fetch(`${baseUrl}${path}`, {
     method,
     headers: {
@@ -51,7 +51,7 @@ async function ask(
     ...(signal !== undefined && { signal }),
     cache: 'no-store',
     credentials: 'omit',
-    redirect: 'error', // the token goes nowhere else
+    redirect: 'error', // never send the token to another server
   });
   if (response.ok) return response;
   throw problemOf(response, await bodyOf(response));

@@ -22,8 +22,8 @@ const DELIVERY_RETRY_MS = 500;
 export type TurnResult = {
   readonly outcome: 'done' | 'incomplete' | 'error' | 'cancelled';
   readonly reason?: string;
-  readonly messages: readonly Message[]; // the new ones only
-  readonly usage: Usage; // of this turn, as far as it was heard
+  readonly messages: readonly Message[]; // the new messages only
+  readonly usage: Usage; // of this turn, as far as it was received
   readonly cost?: number;
   /** The last text of the model. */
   readonly text: string;
@@ -160,7 +160,7 @@ class Deliveries {
 
   constructor(options: DeliveryOptions) {
     this.#options = options;
-    this.#failed.promise.catch(() => undefined); // `watch` races it
+    this.#failed.promise.catch(() => undefined); // `watch` races this promise
   }
 
   begin(pending: readonly PendingCall[]): void {

@@ -23,7 +23,7 @@ export class SseParser {
   // The decoder keeps split characters. The parser drops the byte order mark, since not all decoders do so once only.
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   readonly #charsMax: number;
-  #pieces: string[] = []; // of the line that has not ended
+  #pieces: string[] = []; // the line that has not ended yet
   #pieceChars = 0;
   #isStarted = false;
   #isAfterCr = false;

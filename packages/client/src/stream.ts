@@ -10,7 +10,8 @@
 // Reconnecting
 //   1. At once after `resync` or the end of an execution.
 //   2. Otherwise after the server's retry time, doubled with each failed try, with jitter.
-//   3. A final refusal ends the stream with DroverProblem. Failures for longer than `patienceMs` end it with the last error.
+//   3. A final refusal ends the stream with DroverProblem. Failures for longer than `patienceMs` end it with the last
+//      error.
 //   4. A silent connection counts as lost: a working server sends a comment every fifteen seconds.
 
 import type { EventType, Recorded } from '@drover/protocol/events';
@@ -62,11 +63,11 @@ class Following {
   #first: Response | undefined;
   #after: number;
   #retryMs = RETRY_MS;
-  #failures = 0; // tries in a row that brought nothing
-  #failingSinceMs: number | undefined; // on a clock that no user sets; undefined once bytes have come
+  #failures = 0; // consecutive tries without an event
+  #failingSinceMs: number | undefined; // monotonic time; undefined once bytes have arrived
   #reason = '';
   #lastType: EventType | undefined;
-  #waitMs: number | undefined; // as the server asked
+  #waitMs: number | undefined; // the delay that the server asked for
   #isOver = false;
   readonly #texts = new HeardTexts();
 
@@ -169,7 +170,7 @@ class Following {
 
 /** Counts the characters received of each block. */
 class HeardTexts {
-  readonly #chars = new Map<string, number>(); // by worker and part
+  readonly #chars = new Map<string, number>(); // keys: worker and part
 
   /** Yields the missed text of the block that ends with this event, as a delta. */
   *missing(event: Recorded): Generator<Recorded> {

@@ -14,20 +14,20 @@ export type RemoteTool = {
   readonly name: string;
   readonly description: string;
   readonly schema: JsonObject; // JSON Schema of its arguments
-  readonly timeoutMs?: number; // how long a call may wait for its result; else the session's remoteTimeoutMs
+  readonly timeoutMs?: number; // time limit for the result of a call (default: the session's remoteTimeoutMs)
 };
 
-/** A message that a session begins with. */
+/** A message from before the session began. */
 export type OpeningMessage = { readonly role: 'user' | 'assistant'; readonly content: string };
 
 /** POST /v1/sessions */
 export type NewSession = {
-  readonly model?: string; // provider/name; else the server's own
-  readonly cwd?: string; // inside the folder that is served; else that folder
+  readonly model?: string; // provider/name (default: the server's own)
+  readonly cwd?: string; // inside the served folder (default: that folder)
   readonly tools?: readonly RemoteTool[];
-  readonly remoteTimeoutMs?: number; // how long a remote call may wait for its result
-  readonly messages?: readonly OpeningMessage[]; // what was said before
-  readonly options?: Sampling; // refused with 400 where the model does not take them
+  readonly remoteTimeoutMs?: number; // time limit for the result of a remote call
+  readonly messages?: readonly OpeningMessage[]; // the conversation before the session
+  readonly options?: Sampling; // refused with 400 if the model does not support them
 };
 
 /** POST /v1/sessions/:id/execute, answered with the events of the execution. */
@@ -94,13 +94,13 @@ export type SessionRow = {
 export type NewRun = {
   readonly goal: string;
   readonly model?: string;
-  readonly cwd?: string; // a repository inside the folder that is served
+  readonly cwd?: string; // a repository inside the served folder
   readonly workers?: number;
   readonly gates?: readonly string[];
   readonly deliver?: 'branch' | 'merge' | 'patch';
-  readonly budget?: string; // 5usd, 200ktok
-  readonly timeout?: string; // 30m
-  readonly approve?: boolean; // plans wait for an answer; else they run as they are
+  readonly budget?: string; // such as 5usd or 200ktok
+  readonly timeout?: string; // such as 30m
+  readonly approve?: boolean; // true: plans wait for an answer; otherwise they run at once
 };
 
 /** POST /v1/runs/:id/resume */
@@ -110,18 +110,18 @@ export type RunResume = Pick<NewRun, 'approve'>;
 export type RunRetry = RunResume & { readonly tasks?: readonly string[] };
 
 /** POST /v1/runs/:id/merge */
-export type RunMerge = { readonly deliver?: Delivery }; // else merge
+export type RunMerge = { readonly deliver?: Delivery }; // default: merge
 
 export type RunDelivered = { readonly delivered: Delivered };
 
-/** POST /v1/runs/:id/plan: run the plan, perhaps changed; stop; or words for the coordinator. */
+/** POST /v1/runs/:id/plan: run the plan, possibly changed; stop; or comment for the coordinator. */
 export type PlanAnswer = {
   readonly answer: 'run' | 'stop' | 'comment';
-  readonly tasks?: readonly PlannedTask[]; // with `run`: the plan as it was changed
+  readonly tasks?: readonly PlannedTask[]; // with `run`: the changed plan
   readonly comment?: string; // with `comment`
 };
 
-/** GET /v1/runs/:id/diff: everything that has landed, as a patch. */
+/** GET /v1/runs/:id/diff: all landed work, as a patch. */
 export type RunDiff = { readonly patch: string };
 
 export type Made = { readonly id: string };
@@ -147,18 +147,18 @@ export type RunSnapshot = RunRow & {
   readonly goal: string;
   readonly rows: readonly TaskRow[];
   readonly questions: readonly OpenQuestion[];
-  readonly plan?: readonly PlannedTask[]; // waits for an answer
+  readonly plan?: readonly PlannedTask[]; // a question waits for an answer
 };
 
-/** GET /v1/runs/:id/tasks/:task/diff: what a task changed, as a patch. */
+/** GET /v1/runs/:id/tasks/:task/diff: the changes of a task, as a patch. */
 export type TaskDiff = { readonly task: string; readonly commit: string; readonly patch: string };
 
 /** The format of every refusal (application/problem+json). */
 export type Problem = {
-  readonly type: string; // a word for programs: unauthorized, session.running, ...
-  readonly title: string; // what is the matter, in one sentence
+  readonly type: string; // a code for programs: unauthorized, session.running, ...
+  readonly title: string; // the problem in one sentence
   readonly status: number;
-  readonly detail?: string; // what to do about it, or where in the body it is
+  readonly detail?: string; // the fix, or the position in the body
   readonly errors?: readonly { readonly path: string; readonly message: string }[];
 };
 

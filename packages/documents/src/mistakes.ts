@@ -5,7 +5,7 @@ import { nearest, suggestion } from './suggestion.ts';
 import type { Mistake, Path, YamlSource } from './yaml-source.ts';
 
 const NAMED_MAX = 12;
-/** The message of a union that has no sentence of its own. */
+/** The message of a union without a sentence of its own. */
 const NO_FORM = 'is not valid';
 
 type Issue = z.core.$ZodIssue;
@@ -17,9 +17,9 @@ export type Subject = { readonly source: YamlSource; readonly what: string };
 /** Parameters of a schema's own issue. `piece` is the part of a longer text that the issue is about. */
 type IssueParams = { readonly piece?: string };
 
-/** Collects what zod knows while it checks, and makes sentences of it afterwards. */
+/** Collects zod's data during validation, from which the sentences are made afterwards. */
 export class Wording {
-  // Of all parts of an issue, zod shares only the array of unknown keys by reference.
+  // Zod copies all parts of an issue except the array of unknown keys, which it shares by reference.
   readonly #known = new WeakMap<readonly string[], readonly string[]>();
 
   /** Ends a sentence that starts with the name of a value. */
@@ -43,7 +43,7 @@ export class Wording {
     }
   };
 
-  /** In the order of the text. At least one for at least one issue. */
+  /** Mistakes in text order. At least one issue gives at least one mistake. */
   mistakes(issues: readonly Issue[], { source, what }: Subject): readonly Mistake[] {
     const all = issues.flatMap((issue) => narrowed(issue, source));
     const meant = new Set(all.flatMap((issue) => this.#meantKeys(issue)));
@@ -53,7 +53,7 @@ export class Wording {
     return told.toSorted((a, b) => a.offset - b.offset);
   }
 
-  /** Keys that the author misspelt: they are not reported as missing too. */
+  /** Misspelt keys, which must not be reported as missing too. */
   #meantKeys(issue: Issue): readonly string[] {
     if (issue.code !== 'unrecognized_keys') return [];
     const known = this.#known.get(issue.keys) ?? [];
@@ -85,13 +85,13 @@ export class Wording {
   }
 }
 
-/** The choice that the author most likely meant, where the value is text. */
+/** The allowed value that the author most likely meant, if the value is text. */
 function near(issue: Issue, source: YamlSource): string {
   if (issue.code !== 'invalid_value' || kindIn(source, issue.path) !== 'string') return '';
   return suggestion(source.shown(issue.path).slice(1, -1), issue.values.map(String));
 }
 
-/** The issues of the form that the author most likely meant, where one of several forms would do. */
+/** The issues of the form that the author most likely meant, if several forms are allowed. */
 function narrowed(issue: Issue, source: YamlSource): readonly Issue[] {
   if (issue.code !== 'invalid_union') return [issue];
   if (issue.errors.length === 0) return [wrongChoice(issue)];
@@ -136,7 +136,7 @@ function keysOf(schema: unknown): readonly string[] {
   return Object.keys(shape ?? {});
 }
 
-/** `tasks[0].files[1]`. */
+/** Formats a path such as `tasks[0].files[1]`. */
 function nameOf(path: Path): string {
   return path
     .map((step, at) => (typeof step === 'number' ? `[${step}]` : `${at === 0 ? '' : '.'}${String(step)}`))

@@ -25,7 +25,7 @@ export type ReadDocument<Value> = {
   readonly value: Value;
   /** `file:line:column` of a value, or of its nearest parent. */
   readonly place: (path: Path) => string;
-  /** The characters of a value as they stand in the text. */
+  /** The characters of a value exactly as in the text. */
   readonly written: (path: Path) => string;
 };
 

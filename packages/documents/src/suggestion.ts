@@ -2,13 +2,13 @@
 
 const WORD_CHARS_MAX = 64;
 
-/** Words to append to a sentence: `; did you mean --model?`, or nothing where no word is near. */
+/** Returns a suffix for a sentence: `; did you mean --model?`, or nothing if no word is near. */
 export function suggestion(word: string, known: readonly string[], prefix = ''): string {
   const near = nearest(word, known);
   return near === undefined ? '' : `; did you mean ${prefix}${near}?`;
 }
 
-/** One slip is forgiven in short words, two or three in longer ones. */
+/** One slip is tolerated in short words, two or three in longer ones. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   const typed = word.slice(0, WORD_CHARS_MAX).toLowerCase();
   const ranked = known

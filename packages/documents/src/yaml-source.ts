@@ -35,11 +35,11 @@ export class YamlSource {
   readonly #text: string;
   readonly #document: Document | undefined;
   readonly #mayAlias: boolean;
-  readonly #anchors = new Map<string, Node>(); // the latest of each name, in the order of the text
+  readonly #anchors = new Map<string, Node>(); // the latest of each name, in text order
   readonly #targets = new Map<Alias, Node>();
-  readonly #open = new Set<Node>(); // anchored values that are being repeated for an alias
+  readonly #open = new Set<Node>(); // anchored values that are being expanded for an alias
   #aliasedValues = 0;
-  /** The mistakes of the YAML itself. With any of them, `value` is not what the author meant. */
+  /** Mistakes of the YAML itself. With any of them, `value` may differ from the author's intent. */
   readonly mistakes: Mistake[] = [];
   /** Undefined for an empty text. */
   readonly value: unknown;
@@ -60,7 +60,7 @@ export class YamlSource {
         this.mistakes.push({ offset: pos[0], message: /call stack/.test(message) ? TOO_DEEP : message });
       return document;
     } catch (error) {
-      // The stack overflows before the parser can tell where.
+      // The stack overflows before the parser can report a position.
       if (!(error instanceof RangeError)) throw error;
       this.mistakes.push({ offset: 0, message: TOO_DEEP });
       return undefined;
@@ -88,7 +88,7 @@ export class YamlSource {
     return found;
   }
 
-  /** Where the value starts, or the nearest parent that is there. */
+  /** The start of the value, or of its nearest existing parent. */
   offset(path: Path): number {
     for (let length = path.length; length >= 0; length--) {
       const found = this.find(path.slice(0, length));
@@ -102,20 +102,20 @@ export class YamlSource {
     return this.find(path)?.key?.range?.[0] ?? this.offset(path);
   }
 
-  /** Where `piece` is written inside a longer value, or where the value starts. */
+  /** The position of `piece` inside a longer value, or the start of the value. */
   offsetIn(path: Path, piece: string): number {
     const start = this.offset(path);
     const at = this.written(path).indexOf(piece);
     return start + Math.max(0, at);
   }
 
-  /** The characters of a value as they stand in the text. */
+  /** The characters of a value exactly as in the text. */
   written(path: Path): string {
     const [from, to] = this.find(path)?.node?.range ?? [0, 0];
     return this.#text.slice(from, to);
   }
 
-  /** A value as a sentence names it. */
+  /** A value in a form for sentences. */
   shown(path: Path): string {
     const node = this.#resolved(this.find(path)?.node ?? null);
     if (isMap(node)) return 'a map';

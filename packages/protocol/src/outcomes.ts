@@ -21,7 +21,7 @@ export type TurnOutcome =
 export type TaskOutcome = {
   readonly status: 'finished' | 'failed' | 'cancelled';
   readonly failure?: Failure;
-  /** The summary that the worker submitted, or else its last message. */
+  /** The summary that the worker submitted, or its last message. */
   readonly summary: string;
   readonly usage: Usage;
   readonly cost?: number;

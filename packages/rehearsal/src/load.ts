@@ -16,8 +16,8 @@ const readPlainly: ReadText = (path) =>
   });
 
 /**
- * Throws a ScriptError with a line `path:line:column: what; fix` for each mistake. Pass `read` to bound what is read: the
- * default waits for the writer of a pipe.
+ * Throws a ScriptError with a line `path:line:column: what; fix` for each mistake. Pass `read` to bound what is read:
+ * the default waits for the writer of a pipe.
  */
 export async function loadScript(path: string, read: ReadText = readPlainly): Promise<Script> {
   // A module is read too, so that `read` refuses pipes and devices before Node opens the module.

@@ -40,13 +40,19 @@ export type Script = {
   readonly chunkChars?: number;
 };
 
-/** `requests`: the nth request gets the nth answer. `conversation`: as many assistant messages as the request holds, so many answers are behind it. */
+/**
+ * `requests`: the nth request gets the nth answer. `conversation`: as many assistant messages as the request holds, so
+ * many answers are behind it.
+ */
 type Order = 'requests' | 'conversation';
 
 export type AgentScript = {
   /** A regular expression for the system prompt and the first user text; without it, the agent's name as a word. */
   readonly marker?: string | RegExp;
-  /** Instead of a marker: a regular expression for any user text. Who was told so is this agent from there on, and its answers are counted from there. */
+  /**
+   * Replaces the marker: a regular expression for any user text. A conversation with such a text belongs to this agent
+   * from then on, and its answers are counted from there.
+   */
   readonly assigned?: string | RegExp;
   readonly answers: readonly AnswerSource[];
   readonly loop?: boolean;
@@ -94,7 +100,10 @@ export type ScriptedCall = {
 };
 
 export type When = {
-  /** A regular expression for what came since the last answer, results or a user text; its groups are `{{ match.1 }}` and so on. */
+  /**
+   * A regular expression for what came since the last answer, results or a user text; its groups are `{{ match.1 }}`
+   * and so on.
+   */
   readonly text?: string | RegExp;
   readonly system?: string | RegExp;
   readonly model?: string | RegExp;

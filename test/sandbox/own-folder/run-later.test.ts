@@ -1,5 +1,5 @@
-// A command in the user's own folder cannot plant programs that git runs later because the repository says so. Each test
-// lets a command try, and then runs plain git as the user would.
+// A command in the user's own folder cannot plant programs that git runs later because the repository says so. Each
+// test lets a command try, and then runs plain git as the user would.
 
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

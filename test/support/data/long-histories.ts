@@ -22,7 +22,7 @@ export async function liveThrough(
 ): Promise<{ readonly failures: readonly string[]; readonly lived: Rehearsed }> {
   const random = randomFrom(seed);
   const window = 8_000 + random.below(40_000);
-  // Where the server's window is smaller than the session believes, only the provider's refusal tells.
+  // If the server's window is smaller than the session assumes, only the provider's refusal shows it.
   const contextTokens = random.chance(0.3) ? Math.floor(window * 0.7) : window;
   const summary = { ...SUMMARY, text: 'y'.repeat(20 + random.below(2_000)) };
   const turns = Array.from({ length: 1 + random.below(3) }, () => anyTurn(random, window));

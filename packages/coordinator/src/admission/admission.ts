@@ -32,7 +32,7 @@ export type RunAdmissionOptions = PurseOptions & {
 
 /** The admission of the coordinator, or of one attempt at a task. */
 export type PlaceAdmission = Admission & {
-  /** The worker is gone: waiting requests are cancelled, and those under way count as spent. */
+  /** Closes the admission of a lost worker: waiting requests are cancelled, and those in flight are charged. */
   readonly abandon: () => void;
 };
 
@@ -67,7 +67,7 @@ export class RunAdmission {
       admit: async (wanted, signal) => {
         const { claim, ticket } = await this.#enter(wanted, place, AbortSignal.any([signal, lost.signal]));
         await this.#writeDown(claim, place);
-        // Called off in the moment in which it was let through: nothing was sent.
+        // The caller cancelled just as the request was admitted: nothing was sent.
         if (lost.signal.aborted) {
           this.#settle({ claim, ticket, place }, NO_USAGE, { failure: LOST });
           throw new DroverError(LOST);
@@ -131,7 +131,7 @@ export class RunAdmission {
     this.#isWarned ||= isExceeded;
     this.#options.emit({ type: 'budget', ...this.#purse.balance, ...request }, place);
     ticket.leave({ ...seen, usage });
-    // Requests for other models, and runs that share the money, may wait for it in other lanes.
+    // Requests for other models, and runs with the same budget, may wait for it in other lanes.
     const lanes = this.#lanes.map(({ retrying }) => retrying);
     for (const retry of this.#options.pot?.retries ?? (lanes.length > 1 ? lanes : [])) retry();
   }

@@ -13,30 +13,30 @@
 
 import type { Rate } from './rate-headers.ts';
 
-// Being too early costs more than being a little late.
+// A request that is too early costs more than one that is a little late.
 const REFILL_TRUST = 0.95;
-// Tokens are told in whole thousands by some.
+// Some providers report tokens in whole thousands.
 const COARSE = { from: 10_000, grain: 1_000 };
-// A rate that was found when more was missing is the better one, but none is good for ever.
+// A rate measured with more tokens missing is more precise, but no rate stays valid forever.
 const FORGETTING = 0.9;
 
-/** The answer that a report came with. */
+/** The answer whose headers held the report. */
 export type Sighting = {
   /** Requests that the report may not include. */
   readonly unseen: number;
-  /** The report is at most this old. */
+  /** The maximum age of the report. */
   readonly ageMs: number;
 };
 
 export class Allowance {
   #limit = Number.POSITIVE_INFINITY;
-  #level = Number.NEGATIVE_INFINITY; // steadily refilled, as of #at
-  #unaided = Number.NEGATIVE_INFINITY; // the same with no refill
-  #taken = 0; // since the report, or missing in it
+  #level = Number.NEGATIVE_INFINITY; // refilled steadily; as of #at
+  #unaided = Number.NEGATIVE_INFINITY; // the same without any refill
+  #taken = 0; // taken since the report, or missing in it
   #onTheWay = 0; // as of #at
   #at: number;
   #perMs = 0; // 0 while unknown
-  #rateShare = 0; // how much of the limit was missing when the rate was found
+  #rateShare = 0; // the missing amount when the rate was measured
   #fullAt: number | undefined;
   #isSteady = true;
 
@@ -71,7 +71,7 @@ export class Allowance {
     this.#rateShare *= FORGETTING;
   }
 
-  /** It is now, and up to now so much was on its way. Before anything else is done or asked. */
+  /** Advances the clock; until now, this amount was in flight. Call it before every other method. */
   pass(now: number, onTheWay: number): void {
     const most = this.#limit - onTheWay;
     const gained = this.#perMs * REFILL_TRUST * (now - this.#at);
@@ -84,11 +84,14 @@ export class Allowance {
   get left(): number {
     if (this.#isSteady && this.#perMs > 0) return this.#level;
     const isReset = this.#fullAt !== undefined && this.#at >= this.#fullAt;
-    // Less what the reset may have come before.
+    // The amount left, without requests that may have arrived before the reset.
     return isReset ? this.#limit - this.#taken : this.#unaided;
   }
 
-  /** Milliseconds until `amount` is available; undefined if only a new response can tell. An amount above the limit waits for the full limit. */
+  /**
+   * Milliseconds until `amount` is available; undefined if only a new response can tell. An amount above the limit
+   * waits for the full limit.
+   */
   readyInMs(amount: number): number | undefined {
     if (this.#onTheWay > 0 && this.#onTheWay + amount > this.#limit) return undefined;
     const missing = Math.min(amount, this.#limit) - this.left;
@@ -97,7 +100,7 @@ export class Allowance {
     return this.#fullAt !== undefined && this.#fullAt > this.#at ? this.#fullAt - this.#at : undefined;
   }
 
-  /** True where only the refill made room for it. */
+  /** Takes an amount. Returns true if only the refill made room for it. */
   take(amount: number): boolean {
     const isLent = this.#unaided < Math.min(amount, this.#limit);
     this.#level = this.left - amount;
@@ -112,7 +115,7 @@ export class Allowance {
     this.#taken -= amount;
   }
 
-  /** A request was refused that only the refill had made room for. */
+  /** Distrusts the refill, after the provider refused a request that only the refill had made room for. */
   distrustRefill(): void {
     this.#isSteady = false;
   }

@@ -11,16 +11,16 @@ import type { Rate, RateName } from './rate-headers.ts';
 
 const SAMPLES_MAX = 16;
 
-/** One request under way. */
+/** A request in flight. */
 export type Flight = {
   readonly departedAt: number;
   readonly wanted: Wanted;
-  readonly prompt: number; // tokens, expected to be counted
-  readonly uncached: number; // of these, where cache reads don't count
-  /** Those that had room for it only by their refill. */
+  readonly prompt: number; // tokens that the provider is expected to count
+  readonly uncached: number; // the same for limits that do not count cache reads
+  /** Limits that had room for it only by their refill. */
   readonly lenders: readonly Allowance[];
-  answer: number; // tokens: expected, then known
-  reportedAt: number | undefined; // then it had arrived
+  answer: number; // tokens: expected at first, then reported
+  reportedAt: number | undefined; // time by which the request had arrived
   landedAt: number | undefined;
 };
 
@@ -30,7 +30,7 @@ type Account = { readonly rate: Rate; readonly allowance: Allowance };
 
 export class Ledger {
   readonly #accounts = new Map<string, Account>();
-  readonly #promptShares: number[] = []; // of what was wanted
+  readonly #promptShares: number[] = []; // of the requested amount
   readonly #uncachedShares: number[] = [];
   readonly #answers: number[] = [];
   #flights: Flight[] = [];
@@ -70,7 +70,7 @@ export class Ledger {
     return flight;
   }
 
-  /** Takes what the headers of an answer say; once for each. */
+  /** Applies the rate-limit headers of an answer; once per answer. */
   report(flight: Flight, rates: readonly Rate[], now: number): void {
     if (flight.reportedAt !== undefined) return;
     this.#pass(now);
@@ -84,7 +84,7 @@ export class Ledger {
     }
   }
 
-  /** The answer is complete. Its usage is there if the provider reported it. */
+  /** Records that an answer is complete, with its usage if the provider reported it. */
   land(flight: Flight, usage: Usage | undefined, now: number): void {
     this.#pass(now);
     if (usage !== undefined && usage.estimated !== true) {
@@ -101,12 +101,13 @@ export class Ledger {
     this.#flights = this.#flights.filter(({ landedAt }) => landedAt === undefined || landedAt > oldest);
   }
 
-  /** The provider refused what we thought there was room for. */
+  /** Records that the provider refused a request that drover expected to fit. */
   refused({ lenders }: Flight): void {
     for (const allowance of lenders) allowance.distrustRefill();
   }
 
-  // Call it before the requests under way change: the provider may or may not have counted them.
+  // Advances all limits. Call it before the set of requests in flight changes: the provider may or may not have counted
+  // them.
   #pass(now: number): void {
     const onTheWay = this.#flights.filter(
       ({ reportedAt, landedAt }) => reportedAt === undefined && landedAt === undefined,
@@ -134,8 +135,8 @@ export class Ledger {
     remember(this.#answers, output);
   }
 
-  // Requests may arrive in any order: a report surely knows of those only that had been seen to arrive when it was asked
-  // for. Answers are counted as they are made, so no report knows of those that were under way with it.
+  // Requests may arrive in any order. A report surely includes only those that were seen to arrive before its own
+  // request was sent. Answers are counted as they are made, so no report includes those in flight with it.
   #unseen(reporting: Flight, rate: Rate): number {
     const others = this.#flights.filter(
       (flight) => flight !== reporting && (flight.landedAt === undefined || flight.landedAt > reporting.departedAt),

@@ -25,26 +25,26 @@ export type PaceHold =
   | { readonly why: 'paused' | 'alone' | 'gap'; readonly waitMs: number }
   | { readonly why: 'parallel'; readonly waitMs?: never };
 
-export type PaceOptions = { readonly random: () => number }; // in [0, 1)
+export type PaceOptions = { readonly random: () => number }; // a number in [0, 1)
 
 export class Pace {
   readonly #options: PaceOptions;
   #parallelMax = 0;
-  #allowed = Number.POSITIVE_INFINITY; // requests at once, after a refusal
-  #answers = 0; // since that changed
-  #refusals = 0; // in a row
+  #allowed = Number.POSITIVE_INFINITY; // concurrent requests allowed after a refusal
+  #answers = 0; // answers since `#allowed` changed
+  #refusals = 0; // consecutive refusals
   #pausedUntil = 0;
-  #slowedAt = Number.NEGATIVE_INFINITY; // what was sent before it proves nothing
+  #slowedAt = Number.NEGATIVE_INFINITY; // answers to requests sent before this time prove nothing
   #isProven = false;
-  #aloneSince: number | undefined; // when the one that goes alone was sent
-  #gaps = 0; // how many more start with a gap
+  #aloneSince: number | undefined; // when the probe that goes alone was sent
+  #gaps = 0; // number of further requests that start with a gap
   #nextAt = 0;
 
   constructor(options: PaceOptions) {
     this.#options = options;
   }
 
-  /** Work for so many more requests at once has come; a negative number: it has gone. */
+  /** Adjusts the expected number of concurrent requests; negative when work ends. */
   widen(by: number): void {
     this.#parallelMax += by;
   }
@@ -58,7 +58,7 @@ export class Pace {
     return Math.max(0, this.#pausedUntil - now);
   }
 
-  /** Why the next one may not go yet. */
+  /** Returns why the next request must wait. */
   hold(inFlight: number, now: number): PaceHold | undefined {
     if (this.#pausedUntil > now) return { why: 'paused', waitMs: this.#pausedUntil - now };
     const aloneUntil = (this.#aloneSince ?? Number.NEGATIVE_INFINITY) + ALONE_MS_MAX;
@@ -78,7 +78,7 @@ export class Pace {
     this.#nextAt = now + GAP_MS * (0.5 + this.#options.random());
   }
 
-  /** An answer to what was sent then has begun. */
+  /** Records that the answer to a request sent at this time has begun. */
   begun(sentAt: number): void {
     if (sentAt <= this.#slowedAt) return;
     this.#isProven = true;
@@ -94,13 +94,13 @@ export class Pace {
     this.#allowed += 1;
   }
 
-  /** It came to nothing, for a reason that says nothing about the rate. */
+  /** Records that a request failed for a reason unrelated to the rate. */
   failed(sentAt: number): void {
     if (sentAt === this.#aloneSince) this.#aloneSince = undefined;
   }
 
   refused(retryAfterMs: number | undefined, sentAt: number, now: number): void {
-    // One of many that were sent before the first of them was refused: they all say the same.
+    // Requests sent before the first refusal bring no new information when they are refused too.
     if (sentAt <= this.#slowedAt) {
       this.#pausedUntil = Math.max(this.#pausedUntil, now + (retryAfterMs ?? 0));
       return;
@@ -108,12 +108,12 @@ export class Pace {
     this.#allowed = Math.max(1, Math.floor(this.parallel / 2));
     this.#answers = 0;
     this.#refusals += 1;
-    // A server that refuses again after the time it asked for is not taken at its word any more.
+    // If the server refuses again after the delay it asked for, that delay is no longer trusted.
     const isTrusted = retryAfterMs !== undefined && this.#refusals === 1;
     this.pause(isTrusted ? retryAfterMs : Math.max(retryAfterMs ?? 0, this.#backoffMs()), now);
   }
 
-  /** All wait, and then start one by one. */
+  /** All requests wait, and then start one by one. */
   pause(waitMs: number, now: number): void {
     this.#pausedUntil = Math.max(this.#pausedUntil, now + waitMs);
     this.#slowedAt = now;
@@ -128,7 +128,7 @@ export class Pace {
   }
 }
 
-/** Whether a failure means: all of you, slow down. */
+/** True if a failure asks the whole lane to slow down. */
 export function isRefusal(failure: Failure): failure is Failure & { readonly retryAfterMs?: number } {
   if (failure.kind === 'provider.throttled') return true;
   if (failure.kind !== 'provider.unavailable') return false;

@@ -24,12 +24,12 @@ import type { Usage } from '@drover/protocol/messages';
 import { NO_SPENDING, priced, sumSpent, type Spent } from '@drover/core/model/spending/spent';
 import { NO_USAGE } from '@drover/core/model/spending/usage';
 
-/** An answer that may be this long is rarely cut off; with less, others are waited for. */
+/** An answer of this length is rarely cut off; with less budget, a request waits for others to return some. */
 const OUTPUT_TOKENS_ENOUGH = 4_096;
 
 export type Spending = {
   readonly total: Spent;
-  readonly tasks: ReadonlyMap<string, Spent>; // by id; of those that have spent anything
+  readonly tasks: ReadonlyMap<string, Spent>; // by id; only attempts that have spent anything
 };
 
 export const NOTHING_SPENT: Spending = { total: NO_SPENDING, tasks: new Map() };
@@ -40,24 +40,24 @@ export type ModelTerms = { readonly lane: Lane; readonly price?: Price };
 export type PurseOptions = {
   readonly cap?: Cap;
   readonly taskCap?: Cap;
-  /** By provider/name. A request that names no model is for the first one. */
+  /** By provider/name. A request that names no model uses the first one. */
   readonly models: ReadonlyMap<string, ModelTerms>;
-  /** By a process before this one. */
+  /** Spending of earlier processes. */
   readonly before: Spending;
-  /** Shared with runs that have the same cap: together they stay within it. */
+  /** Shared by runs with the same cap, which together stay within it. */
   readonly pot?: Pot;
 };
 
 /** The reservation for one request. */
 export type Claim = {
   readonly outputTokensMax: number;
-  /** The worst case. */
+  /** The worst-case usage. */
   readonly most: Usage;
   readonly mostCost?: number;
   readonly settle: (usage: Usage) => Settled;
 };
 
-/** `isExceeded`: it came to more than the worst case. */
+/** `isExceeded`: the usage was above the worst case. */
 type Settled = { readonly isExceeded: boolean; readonly requestCost?: number };
 
 export type Balance = {
@@ -100,7 +100,7 @@ export class Purse {
     };
   }
 
-  /** Undefined where something may yet be given back that it can wait for. Throws where there is nothing to wait for. */
+  /** Returns undefined if another request may still return enough budget. Throws if none can. */
   claim(wanted: Wanted, task: string | undefined): Claim | undefined {
     const inputTokens = Math.ceil(wanted.inputTokens * this.#inputFactor);
     const outputTokens = Math.ceil(wanted.outputTokensMax * this.#outputFactor);
@@ -140,7 +140,7 @@ export class Purse {
     };
   }
 
-  /** More than was reserved: so much more is reserved from now on. */
+  /** The usage was above the reservation, so later reservations are larger. */
   #learn({ input, cacheRead, cacheWrite, output }: Usage, inputTokens: number, outputTokens: number): boolean {
     const excess = [(input + cacheRead + cacheWrite) / Math.max(1, inputTokens), output / Math.max(1, outputTokens)];
     this.#inputFactor *= Math.max(1, excess[0] ?? 1);
@@ -159,7 +159,7 @@ export class Purse {
 
 type Priced = { readonly inputTokens: number; readonly price: Price | undefined };
 
-/** The lane and the price of the model that a request is for. */
+/** Returns the lane and the price of the model that a request is for. */
 export function termsOf({ models }: Pick<PurseOptions, 'models'>, { model }: Wanted): ModelTerms {
   const [terms] = model === undefined ? models.values() : [models.get(model)];
   if (terms === undefined) throw new Error(`a request for ${model ?? 'a model'}, which the run has not opened`);
@@ -168,7 +168,7 @@ export function termsOf({ models }: Pick<PurseOptions, 'models'>, { model }: Wan
 
 function budgetWith(cap: Cap | undefined, spent: Spent): Budget {
   const budget = new Budget(cap, undefined);
-  // However much it was: what is spent is spent.
+  // Records the usage even if it is above the cap, because it is spent.
   budget.spend(spent);
   return budget;
 }

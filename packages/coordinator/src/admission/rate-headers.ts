@@ -9,13 +9,13 @@ import { durationMs, retryAfterMs } from '@drover/core/model/wire/http/retry-aft
 
 export type RateName = 'requests' | 'tokens' | 'input-tokens' | 'output-tokens';
 
-/** One limit, as it was when the answer began. */
+/** One limit, at the time the answer began. */
 export type Rate = {
   readonly name: RateName;
   readonly remaining: number;
   readonly limit?: number;
-  readonly resetMs?: number; // until all of it is there again
-  /** Whether tokens that were read from the cache are counted, too. */
+  readonly resetMs?: number; // until the full limit is available again
+  /** Whether tokens read from the cache are counted too. */
   readonly countsCacheReads: boolean;
 };
 
@@ -28,7 +28,7 @@ const CLOCKS_AGREE_MS = 2_500;
 const RESET_MS_MAX = 7 * 24 * 60 * 60_000;
 const RETRY_HEADERS: ReadonlySet<string> = new Set(['retry-after', 'retry-after-ms', 'date']);
 
-/** `now` is in milliseconds since 1970, as the clock of this machine has it. */
+/** `now`: milliseconds since 1970 on this machine's clock. */
 export function readRates(headers: Headers, now: number): Rates {
   const clock = serverClock(headers, now);
   const rates = NAMES.flatMap((name) => {
@@ -39,7 +39,7 @@ export function readRates(headers: Headers, now: number): Rates {
       ...rateOf(name, lasting, { resetMs: spanMs(lasting('reset')), countsCacheReads: true }),
     ];
   });
-  // Only what was said in so many words: with the whole of the headers any reset would be taken for it.
+  // Only an explicit retry header counts: with all headers, any reset time would be used.
   const asked = retryAfterMs((header) => (RETRY_HEADERS.has(header) ? headers[header] : undefined), '');
   return { rates, ...(asked !== undefined && { retryAfterMs: asked }) };
 }

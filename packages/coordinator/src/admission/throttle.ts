@@ -23,9 +23,9 @@ import { Ledger, type Flight } from './ledger.ts';
 import { isRefusal, Pace, type PaceOptions } from './pace.ts';
 import { readRates, type Headers, type RateName } from './rate-headers.ts';
 
-/** A wait that will be this long is told at once. */
+/** A wait of at least this length is reported at once. */
 const LONG_MS = 1_000;
-/** After so long with nothing under way one goes whatever the headers said: its answer brings news. */
+/** After this time without a request in flight, one is sent despite the headers: its answer brings new limits. */
 const SHORTAGE_MS_MAX = 90_000;
 const NO_MONEY = 'what is left of the budget is reserved for requests under way';
 
@@ -39,16 +39,16 @@ export type Wait = { readonly waitMs: number; readonly reason: string };
 export type Entry = Wanted & {
   /** The payer: a request without budget delays only requests of the same payer. */
   readonly payer: object;
-  /** Asked when it could go: false has it wait until the next `retry` of the lane, an exception ends it. */
+  /** Called when the request could be sent: false makes it wait until the lane's next `retry`, an exception ends it. */
   readonly claim: () => boolean;
   readonly onWait: (wait: Wait) => void;
 };
 
-/** Leave to send one request. */
+/** A grant to send one request. */
 export type Ticket = {
-  /** The answer has begun, with these headers. */
+  /** Reports that the answer has begun, with its headers. */
   readonly began: (headers: Headers) => void;
-  /** Once, whatever came of it. */
+  /** Reports the end of the request. Call it once. */
   readonly leave: (left: Seen & { readonly usage: Usage }) => void;
 };
 
@@ -60,7 +60,7 @@ export class Throttle {
     this.#options = options;
   }
 
-  /** The lane, for so many requests at once more than others have it open for. Closing is idempotent. */
+  /** Returns the lane, opened for this many more concurrent requests. Closing is idempotent. */
   open(key: string, parallel: number): OpenLane {
     this.#forget();
     const lane = this.#lanes.get(key) ?? new Lane(this.#options);
@@ -75,7 +75,7 @@ export class Throttle {
 
 export type OpenLane = { readonly lane: Lane; readonly close: () => void };
 
-/** The unit by which providers count. It does not contain the key itself. */
+/** The account by which providers count. It does not contain the key itself. */
 export function laneKey(account: {
   readonly provider: string;
   readonly baseUrl: string;
@@ -91,11 +91,11 @@ type Waiting = {
   readonly since: number;
   readonly resolve: (ticket: Ticket) => void;
   readonly reject: (error: unknown) => void;
-  reason: string; // empty as long as nothing held it up
+  reason: string; // empty until a request has to wait
   isTold: boolean;
 };
 
-/** Why the first in the queue can't go, and for how long if that is known. */
+/** Why the first request in the queue cannot be sent, and the wait if it is known. */
 type Hold = { readonly waitMs?: number; readonly isCertain?: boolean; readonly reason: string };
 
 export class Lane {
@@ -107,7 +107,7 @@ export class Lane {
   #sentAt = Number.NEGATIVE_INFINITY;
   #refusal: Failure | undefined;
   #sharers = 0;
-  /** The same function for each run that shares the lane. */
+  /** The identity is stable, so a budget that several runs share stores it once. */
   readonly retrying = (): void => this.retry();
 
   constructor({ waitMsMax, ...pace }: ThrottleOptions) {
@@ -123,12 +123,12 @@ export class Lane {
     return this.#queue.length;
   }
 
-  /** Some run uses it, or the provider asked for a pause that isn't over. */
+  /** True while a run uses the lane, or a pause that the provider asked for lasts. */
   get isNeeded(): boolean {
     return this.#sharers > 0 || this.#pace.pausedMs(performance.now()) > 0;
   }
 
-  /** Returns the end of it. */
+  /** Returns the function that ends it. */
   share(parallel: number): () => void {
     this.#sharers += 1;
     this.#pace.widen(parallel);
@@ -204,7 +204,7 @@ export class Lane {
     const shortage = this.#ledger.shortage(entry, now);
     if (shortage === undefined) return undefined;
     const reason = shortageReason(shortage.name, shortage.waitMs);
-    // Requests under way will bring news. If there are none, do not wait for it.
+    // Requests in flight will bring new limits. If there are none, do not wait for them.
     if (inFlight > 0)
       return { reason, ...(shortage.waitMs !== undefined && { waitMs: shortage.waitMs, isCertain: true }) };
     const waitMs = Math.min(shortage.waitMs ?? 0, this.#sentAt + SHORTAGE_MS_MAX - now);

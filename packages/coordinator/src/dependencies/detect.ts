@@ -27,9 +27,9 @@ export type Found = {
   readonly needs: readonly Need[];
   /** Packagers with a lockfile at the top of the repository. */
   readonly locked: readonly { readonly packager: Packager; readonly lockfile: string }[];
-  /** Folders of dependencies that no lockfile and no manifest explains. */
+  /** Folders of dependencies without a lockfile or manifest. */
   readonly unexplained: readonly string[];
-  /** Lockfiles at the top that name packages, while nothing is installed in the checkout. */
+  /** Lockfiles at the top that name packages, although none is installed in the checkout. */
   readonly notInstalled: readonly { readonly packager: Packager; readonly lockfile: string }[];
 };
 
@@ -106,7 +106,7 @@ function nearest(
   }
 }
 
-/** The commands that make a need's folders in a workspace, and run in its folder. */
+/** Commands that make a need's folders in a workspace. They run in the need's own folder. */
 export function installCommand({ packager, lockfile, folders }: Need): string {
   const folder = basename(folders[0] ?? '');
   const command = (packager.command ?? '').replaceAll('{folder}', folder);

@@ -7,21 +7,21 @@
 export type Packager = {
   readonly name: string;
   readonly lockfiles: readonly string[];
-  /** Files that stand in where no lockfile names the packages, with their command for `install`. */
+  /** Files that replace a lockfile which names no packages, with their command for `install`. */
   readonly manifests?: { readonly files: readonly string[]; readonly command?: string };
   readonly tool: string;
   readonly folders: readonly string[];
   readonly how: 'bring' | 'install' | 'nothing';
   /** Runs in the folder of the lockfile. `{folder}` is the name of the folder to fill. */
   readonly command?: string;
-  /** Hosts that the command asks, unless its cache has everything. */
+  /** Hosts that the command contacts, unless its cache has everything. */
   readonly hosts?: readonly string[];
 };
 
 const PYTHON_HOSTS = ['pypi.org', 'files.pythonhosted.org'];
 const PYTHON_FOLDERS = ['.venv', 'venv'];
 
-/** Yarn with Plug'n'Play has no folder: this file holds paths into a cache. */
+/** Yarn with Plug'n'Play has no folder: this file contains paths into a cache. */
 export const PNP_FILE = '.pnp.cjs';
 
 export const YARN_PNP: Packager = {
@@ -34,7 +34,7 @@ export const YARN_PNP: Packager = {
   hosts: ['registry.yarnpkg.com'],
 };
 
-/** The first packager whose lockfile is there has the folder. */
+/** The first packager whose lockfile exists owns the folder. */
 export const PACKAGERS: readonly Packager[] = [
   { name: 'pnpm', lockfiles: ['pnpm-lock.yaml'], tool: 'pnpm', folders: ['node_modules'], how: 'bring' },
   {
@@ -103,7 +103,7 @@ export const PACKAGERS: readonly Packager[] = [
 const SETTINGS =
   'pnpm-workspace.yaml .npmrc .yarnrc .yarnrc.yml Cargo.toml Gemfile composer.json setup.cfg requirements-dev.txt constraints.txt .tool-versions .nvmrc .python-version Makefile';
 
-/** Names of files that decide what an installation makes, wherever they lie. */
+/** Names of files that decide what an installation makes, in any folder. */
 export const MANIFESTS: ReadonlySet<string> = new Set([
   ...PACKAGERS.flatMap(({ lockfiles, manifests }) => [...lockfiles, ...(manifests?.files ?? [])]),
   ...SETTINGS.split(' '),

@@ -22,7 +22,7 @@ import { REPOSITORY_FILE, SLOTS_FOLDER, STORE_FOLDER, textOf, workspacesFolder }
 import { lstatIfThere } from '@drover/core/files/lookup';
 
 const FILES_COUNTED_MAX = 2_000_000;
-// An object may be there before the branch that needs it.
+// An object may exist before the branch that needs it.
 const YOUNG_MS = 24 * 60 * 60_000;
 const GONE = '.gone-';
 
@@ -44,7 +44,7 @@ export type Kept = { readonly what: string; readonly why: string };
 export type GarbageOptions = {
   readonly home: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Runs that are at work, or could go on. */
+  /** Runs that are at work or can be resumed. */
   readonly unfinished: ReadonlySet<string>;
   /** Landed commits by run. An unknown commit counts as not landed. */
   readonly landed?: ReadonlyMap<string, LandedWork>;
@@ -52,19 +52,19 @@ export type GarbageOptions = {
 
 export type LandedWork = {
   readonly tasks: ReadonlySet<string>;
-  readonly head: string; // the commit that holds all of it
+  readonly head: string; // the commit that contains all landed work
 };
 
 export type GarbageSurvey = { readonly garbage: readonly Garbage[]; readonly kept: readonly Kept[] };
 
-/** Looks, and changes nothing. */
+/** Lists the garbage. Read-only. */
 export async function findGarbage(options: GarbageOptions): Promise<GarbageSurvey> {
   const root = workspacesFolder(options.home);
   const surveys = await Promise.all((await namesIn(root)).map((key) => surveyOf(join(root, key), options)));
   return { garbage: surveys.flatMap(({ garbage }) => garbage), kept: surveys.flatMap(({ kept }) => kept) };
 }
 
-/** Removes what is on the list and still may be removed. Returns what stays, with the reason. */
+/** Removes listed items that may still be removed. Returns those that stay, with the reason. */
 export async function removeGarbage(list: readonly Garbage[], options: GarbageOptions): Promise<readonly Kept[]> {
   const fresh = new Map((await findGarbage(options)).garbage.map((item) => [item.what, item]));
   const kept: Kept[] = [];
@@ -157,7 +157,7 @@ async function whyKept(place: GarbageContext, number: number, options: GarbageOp
   const owner = ownerIn(folder);
   if (owner === undefined) return undefined;
   if (options.unfinished.has(owner.run)) return `task ${owner.task} of ${owner.run} can go on in it`;
-  // Changes since the base may be in no commit.
+  // Changes since the base may exist in no commit.
   const indexFile = join(folder, 'git', 'index');
   const settings = { 'core.excludesFile': join(folder, 'git', 'exclude') };
   const git = gitAt({ gitDir: place.gitDir, workTree: join(folder, 'tree'), indexFile, settings, env: options.env });
@@ -210,7 +210,7 @@ async function branchesIn(gitDir: string, env: GarbageOptions['env']): Promise<r
   }));
 }
 
-/** All commits of these branches that no ref of the user's repository leads to. */
+/** Returns the commits of these branches that no ref of the user's repository contains. */
 async function undeliveredOf(
   { gitDir, commonDir }: GarbageContext,
   branches: readonly StoreBranch[],
@@ -226,7 +226,7 @@ async function undeliveredOf(
   return new Set(linesOf(list.out));
 }
 
-/** The runs all of whose landed work some ref of the user's repository leads to. */
+/** Returns the runs whose landed work is all contained in a ref of the user's repository. */
 async function deliveredRuns(
   { commonDir }: GarbageContext,
   branches: readonly StoreBranch[],
@@ -237,7 +237,7 @@ async function deliveredRuns(
   for (const run of new Set(branches.flatMap(({ ref }) => runOf(ref) ?? []))) {
     const head = landed?.get(run)?.head;
     if (head === undefined) continue;
-    // It fails for a commit that isn't there at all.
+    // git fails for a commit that the repository lacks.
     const { out, code } = await user(['for-each-ref', '--count=1', '--contains', head], { accept: [128, 129] });
     if (code === 0 && out !== '') delivered.add(run);
   }
@@ -251,7 +251,7 @@ function hasLanded(ref: string, landed: LandedWork | undefined): boolean {
 
 type Others = { readonly slots: GarbageSurvey; readonly branches: GarbageSurvey };
 
-// Only loose ones: that is all there is in a store.
+// Loose objects only: a store has no packs.
 async function surveyObjects(
   place: GarbageContext,
   { slots, branches }: Others,
@@ -298,7 +298,7 @@ async function looseObjects(gitDir: string): Promise<readonly { readonly id: str
   return found.flat();
 }
 
-/** Why it stays; undefined where it is gone. */
+/** Returns why the item stays; undefined if it was removed. */
 async function remove(target: Target, { env }: GarbageOptions): Promise<string | undefined> {
   try {
     switch (target.kind) {
@@ -320,7 +320,7 @@ async function remove(target: Target, { env }: GarbageOptions): Promise<string |
   }
 }
 
-// The lock's file stays: somebody may be waiting for it, and must not get one of the same name beside it.
+// The lock file stays: another process may wait for it, and a new file of that name would be a second lock.
 export async function removeSlot(slotsFolder: string, number: number): Promise<string | undefined> {
   const lock = Lock.take(slotLock(slotsFolder, number));
   if (lock === undefined) return 'a run is at work in it';

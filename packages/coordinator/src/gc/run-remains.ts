@@ -18,7 +18,7 @@ import { removeSlot } from './garbage.ts';
 export type RunTraces = {
   readonly home: string;
   readonly run: string;
-  readonly repository: string; // its top folder
+  readonly repository: string; // the repository's top folder
   readonly env: Readonly<Record<string, string>>;
   /** The commits that drover made for its tasks. */
   readonly commits: ReadonlySet<string>;
@@ -33,18 +33,18 @@ type OwnSlot = {
 };
 
 export type RunRemains = {
-  readonly folder: string; // with the store and the slots
+  readonly folder: string; // the folder with the store and the slots
   readonly commonDir: string;
   readonly isGone: boolean; // the user's repository
   readonly slots: readonly OwnSlot[];
   readonly storeBranches: readonly Ref[];
-  readonly userBranches: readonly Ref[]; // that go with the run
+  readonly userBranches: readonly Ref[]; // branches that are removed with the run
   readonly stayingBranches: readonly string[];
 };
 
 const REPOSITORY = z.object({ top: z.string(), commonDir: z.string() });
 
-/** Undefined if drover keeps nothing for the repository of the run. */
+/** Returns undefined if drover stores nothing for the run's repository. */
 export async function findRemains(traces: RunTraces): Promise<RunRemains | undefined> {
   const { run, env, commits } = traces;
   const place = await placeOf(traces);
@@ -93,7 +93,7 @@ async function slotsOf(folder: string, { run, env }: RunTraces): Promise<readonl
   return found;
 }
 
-/** Whether a workspace differs from its base. */
+/** Returns true if a workspace differs from its base. */
 async function isChanged(gitDir: string, slot: string, env: RunTraces['env']): Promise<boolean> {
   if (!existsSync(join(slot, 'tree'))) return false;
   const settings = { 'core.excludesFile': join(slot, 'git', 'exclude') };
@@ -102,19 +102,19 @@ async function isChanged(gitDir: string, slot: string, env: RunTraces['env']): P
   return (await gitAt(place)(args)).out !== '';
 }
 
-/** Whether a branch, a tag or another ref of the user that stays leads to the commit. */
+/** Returns true if a ref of the user that stays, such as a branch or tag, contains the commit. */
 export async function isElsewhere(remains: RunRemains, commit: string, env: RunTraces['env']): Promise<boolean> {
   if (remains.isGone) return false;
   const git = gitAt({ gitDir: remains.commonDir, env });
   const going = new Set(remains.userBranches.map(({ ref }) => ref));
-  // It fails for a commit that the repository lacks.
+  // git fails for a commit that the repository lacks.
   const { code, out } = await git(['for-each-ref', '--format=%(refname)', '--contains', commit], {
     accept: [128, 129],
   });
   return code === 0 && out.split('\n').some((ref) => ref !== '' && !going.has(ref));
 }
 
-/** Removes them. Returns the branches that stay after all, because they are checked out. */
+/** Removes the branches. Returns those that stay, because they are checked out. */
 export async function removeRemains(remains: RunRemains, env: RunTraces['env']): Promise<readonly string[]> {
   const { folder, commonDir, isGone } = remains;
   for (const { number } of remains.slots) await removeSlot(join(folder, SLOTS_FOLDER), number);
@@ -124,7 +124,7 @@ export async function removeRemains(remains: RunRemains, env: RunTraces['env']):
     const name = ref.replace('refs/heads/', '');
     const now = (await user(['rev-parse', '--verify', '--quiet', ref], { accept: [1] })).out.trim();
     if (now !== commit) continue;
-    // Git itself refuses where the branch is checked out, in any worktree.
+    // Git itself refuses if the branch is checked out in any worktree.
     if ((await user(['branch', '--quiet', '-D', '--', name], { accept: [1] })).code !== 0) stayed.push(name);
   }
   const store = gitAt({ gitDir: join(folder, STORE_FOLDER), env });

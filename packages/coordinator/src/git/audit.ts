@@ -19,28 +19,28 @@ import { changedPath, gitOf, type Repository } from './repository.ts';
 import { objectOf, readIndex } from './index-file.ts';
 import { isCode } from './removal.ts';
 
-const READ_BYTES_MAX = 256 * 1024 * 1024; // of all files together
+const READ_BYTES_MAX = 256 * 1024 * 1024; // sum of all file sizes
 const READ_FILE_BYTES_MAX = 32 * 1024 * 1024;
 const FILES_MAX = 100_000;
-const READ_AT_ONCE_BYTES_MAX = 256 * 1024; // waiting for a small file takes ten times as long as reading it
+const READ_AT_ONCE_BYTES_MAX = 256 * 1024; // opening a small file takes ten times as long as reading it
 const HOOK_BYTES_MAX = 4 * 1024 * 1024;
 
-/** Plain data, so that it can be kept. */
+/** Plain data, so that the journal can store it. */
 export type Fingerprint = {
   readonly head: string;
-  readonly branch: string; // empty where HEAD is detached
+  readonly branch: string; // empty if HEAD is detached
   readonly index: string;
   readonly config: string;
   readonly hooks: string;
   readonly info: string;
-  /** Those that are not as committed. */
+  /** Files that differ from HEAD. */
   readonly files: Readonly<Record<string, FilePrint>>;
 };
 
 type FilePrint = {
   readonly kind: string;
   readonly times: string;
-  readonly content?: string; // absent where it wasn't read
+  readonly content?: string; // absent if the file was not read
 };
 
 export async function fingerprint(repository: Repository, env: Readonly<Record<string, string>>): Promise<Fingerprint> {
@@ -72,7 +72,7 @@ const INFO = ['exclude', 'attributes', 'grafts', 'sparse-checkout'];
 /** The differences in words; empty if there are none. */
 export function differences(before: Fingerprint, after: Fingerprint): readonly string[] {
   const places = (Object.keys(WORDS) as (keyof typeof WORDS)[]).filter((place) => before[place] !== after[place]);
-  // A file may be called like what every object has.
+  // A file may have the name of a property of every object.
   const was = new Map(Object.entries(before.files));
   const is = new Map(Object.entries(after.files));
   const changed = [...new Set([...was.keys(), ...is.keys()])].filter((path) => !isSame(was.get(path), is.get(path)));
@@ -98,14 +98,14 @@ function isSame(before: FilePrint | undefined, after: FilePrint | undefined): bo
 type StagedPrint = { readonly digest: string; readonly hidden: readonly string[] };
 
 async function readStaged({ gitDir, objectFormat }: Repository): Promise<StagedPrint> {
-  // Git is started first, and looks at the files meanwhile.
+  // Git starts first, and examines the files in the meantime.
   await nextTurn();
   const bytes = bytesOf(join(gitDir, 'index'));
   if (bytes === undefined) return { digest: '', hidden: [] };
   const index = readIndex(bytes, objectFormat);
-  // If the index is not understood, every byte counts.
+  // If the index has an unknown format, every byte counts.
   if (index === undefined) return { digest: digestOf(bytes), hidden: [] };
-  // At once: of thousands of small pieces, each costs more to hand over than to digest.
+  // One digest call: with thousands of small pieces, each call costs more than the digest itself.
   const staged = index.entries.map((entry) => {
     const object = objectOf(bytes, entry, objectFormat).toString('latin1');
     return `${entry.mode} ${entry.flags} ${entry.path}\0${object}`;
@@ -118,7 +118,7 @@ async function readStaged({ gitDir, objectFormat }: Repository): Promise<StagedP
 
 type Paths = { readonly changed: readonly string[]; readonly hidden: readonly string[] };
 
-// Paths come with one character a byte; they are told as text.
+// Paths have one character per byte; the report shows them as text.
 async function filePrints(top: string, { changed, hidden }: Paths): Promise<Readonly<Record<string, FilePrint>>> {
   const prints: [string, FilePrint][] = [];
   const known = new Set(changed);
@@ -128,7 +128,7 @@ async function filePrints(top: string, { changed, hidden }: Paths): Promise<Read
     const place = Buffer.concat([Buffer.from(`${top}/`), bytes]);
     const stat = lstatSync(place, { bigint: true, throwIfNoEntry: false });
     if (stat === undefined) {
-      // Most files that git was told to ignore do not exist.
+      // Most of the files that git should ignore do not exist.
       if (known.has(path)) prints.push([bytes.toString('utf8'), { kind: 'absent', times: '' }]);
       continue;
     }
@@ -152,14 +152,14 @@ function timesOf({ size, mtimeNs, ctimeNs, ino }: BigIntStats): string {
 
 async function contentOf(place: Buffer, stat: BigIntStats): Promise<string | undefined> {
   if (stat.isSymbolicLink()) return digestOf(readlinkSync(place, { encoding: 'buffer' }));
-  // A folder here is a repository of its own, with a history and an audit of its own.
+  // A folder here is a separate repository, with its own history and its own audit.
   if (!stat.isFile()) return 'none';
   const hash = createHash('sha256');
   try {
     if (stat.size <= READ_AT_ONCE_BYTES_MAX) hash.update(readFileSync(place));
     else await pipeline(createReadStream(place), hash);
   } catch (error) {
-    // It may not be read, or is gone by now.
+    // The file is not readable, or was removed.
     if (isCode(error, 'EACCES', 'EPERM', 'ENOENT')) return undefined;
     throw error;
   }

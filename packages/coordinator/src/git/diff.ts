@@ -15,7 +15,7 @@ import { isCode, removeAll } from './removal.ts';
 
 export type Range = { readonly from: string; readonly to: string };
 
-/** `patch` is for readers, `whole` for `git apply`: it holds binary files too. */
+/** `patch` is for readers; `whole` is for `git apply` and contains binary files too. */
 type DiffForm = 'patch' | 'whole' | 'stat' | 'names';
 
 export type FileChange = {
@@ -46,7 +46,7 @@ function formOf({ form, columns }: DiffHow): readonly string[] {
   }
 }
 
-/** The files that differ, sorted as git sorts them, each with its count of lines. */
+/** The files that differ, in git's order, with their line counts. */
 export async function changedFiles(git: Git, { from, to }: Range): Promise<readonly FileChange[]> {
   const { out } = await git(['diff-tree', '-r', '-z', ...PLAIN, '--numstat', '--no-renames', from, to]);
   return out.split('\0').flatMap((entry) => fileIn(entry) ?? []);
@@ -58,7 +58,7 @@ function fileIn(entry: string): FileChange | undefined {
   return added === '-' ? { path } : { path, added: Number(added), removed: Number(removed) };
 }
 
-/** By commit: how many lines it adds and removes. One git process for all; a commit that is gone is left out. */
+/** Lines that each commit adds and removes. One git process for all; missing commits are left out. */
 export async function changeCounts(git: Git, commits: readonly string[]): Promise<ReadonlyMap<string, LineCount>> {
   const counts = new Map<string, LineCount>();
   if (commits.length === 0) return counts;
@@ -84,12 +84,12 @@ export async function hasCommit(git: Git, commit: string): Promise<boolean> {
 
 export type WorkspacePlace = {
   readonly store: string; // its git folder
-  readonly workspace: string; // the tree of a slot
+  readonly workspace: string; // the working tree of a slot
   readonly base: string;
   readonly env: Readonly<Record<string, string>>;
 };
 
-/** Calls `read` with the tree of a workspace as it is now. Its objects are gone afterwards. */
+/** Calls `read` with a tree object of a workspace's current state. Its objects are removed afterwards. */
 export async function withWorkspaceTree<Result>(
   { store, workspace, base, env }: WorkspacePlace,
   read: (git: Git, tree: string) => Promise<Result>,
@@ -111,7 +111,7 @@ export async function withWorkspaceTree<Result>(
       },
     );
     if (!isCopied) await git(['read-tree', base]);
-    // A worker may remove files meanwhile, or have made a repository of its own in there.
+    // A worker may be removing files, or may have created a repository inside.
     await git(['add', '--all', '--ignore-errors', '--', '.'], { accept: [1, 128] });
     const { out } = await git(['write-tree']);
     return await read(git, out.trim());

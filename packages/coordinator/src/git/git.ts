@@ -19,22 +19,22 @@ export type GitPlace = {
   readonly gitDir: string;
   readonly workTree?: string;
   readonly indexFile?: string;
-  /** Where new objects go, instead of to the git folder's own. */
+  /** Folder for new objects (default: the repository's own). */
   readonly objects?: string;
-  /** Where objects are looked for besides. */
+  /** Further folders in which git looks for objects. */
   readonly borrowed?: readonly string[];
   /** Further settings, by name. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** PATH, and what else a process needs to run. */
+  /** PATH and other variables that a process needs to run. */
   readonly env: Readonly<Record<string, string>>;
 };
 
 type GitOptions = {
   readonly input?: string | Buffer;
-  /** Exit codes that are answers and not failures; 0 always is. */
+  /** Exit codes that are answers, not failures. 0 is always one. */
   readonly accept?: readonly number[];
   readonly env?: Readonly<Record<string, string>>;
-  /** One character a byte: for paths, which need not be valid in any encoding. */
+  /** Decodes output as one character per byte: for paths, which may be valid in no encoding. */
   readonly encoding?: 'utf8' | 'latin1';
   readonly signal?: AbortSignal;
 };
@@ -54,7 +54,7 @@ const OFF = [
   'core.fsmonitor=false',
   'core.untrackedCache=false',
   'core.splitIndex=false',
-  // A file that was written and had its time set back is told by its ctime.
+  // The ctime shows a file that was written and had its mtime reset.
   'core.trustctime=true',
   'core.checkStat=default',
   'core.attributesFile=/dev/null',
@@ -98,7 +98,7 @@ export function gitAt(place: GitPlace): Git {
   return (args, options = {}) => runGit(args, options, surroundings);
 }
 
-/** The process that `gitAt` would start, for who wants to talk with it. */
+/** The process that `gitAt` would start, for callers that talk to it. */
 export function gitProcess(place: GitPlace, args: readonly string[]): GitProcess {
   return processOf(args, surroundingsOf(place));
 }
@@ -119,8 +119,8 @@ function surroundingsOf(place: GitPlace): Surroundings {
 }
 
 /**
- * Git in a folder of which nothing is known yet: it looks for the repository itself, and reads the user's
- * own config, which says among others whom to trust. Only for commands that start nothing.
+ * Runs git in an unknown folder: git finds the repository itself, and reads the user's own config, which names trusted
+ * folders among others. Use it only for commands that start no other program.
  */
 export function gitIn(cwd: string, env: Readonly<Record<string, string>>): Git {
   const { GIT_CONFIG_GLOBAL: global } = env;
@@ -134,7 +134,7 @@ export function gitIn(cwd: string, env: Readonly<Record<string, string>>): Git {
   return (args, options = {}) => runGit(args, options, { env: own, cwd });
 }
 
-/** Settings for a repository that configures these filters, so that none is run. */
+/** Settings that disable these filters of a repository. */
 export function filtersOff(drivers: readonly string[]): Readonly<Record<string, string>> {
   const off = drivers.flatMap((driver) => [
     ...['clean', 'smudge', 'process'].map((kind) => [`filter.${driver}.${kind}`, '']),
@@ -143,12 +143,12 @@ export function filtersOff(drivers: readonly string[]): Readonly<Record<string, 
   return Object.fromEntries(off);
 }
 
-/** As lists of object folders have them: a colon or the end of the line separates, unless the path is quoted. */
+/** The format of object folder lists: separated by colons or newlines, unless the path is quoted. */
 export function quotedPath(path: string): string {
   return /[:"\n\\#]/.test(path) ? JSON.stringify(path) : path;
 }
 
-// Not by `-c`, where a name with an equals sign in it can't be said.
+// `-c` cannot express a name that contains an equals sign.
 function asEnvironment(settings: Readonly<Record<string, string>>): Record<string, string> {
   const pairs = Object.entries(settings);
   if (pairs.length === 0) return {};

@@ -9,10 +9,10 @@ const MODE_DIGITS = 6;
 export const ABSENT = '000000';
 export const GITLINK = '160000';
 
-/** Modes are as git writes them. */
+/** Modes in git's notation. */
 export type Change = { readonly path: string; readonly before: string; readonly after: string };
 
-/** In the order of their paths. */
+/** Sorted by path. */
 export function changesBetween(before: IndexFile, after: IndexFile, format: ObjectFormat): readonly Change[] {
   const left = new Map(before.entries.map((entry) => [entry.path, entry]));
   const changed = after.entries.flatMap((entry) => {
@@ -26,7 +26,7 @@ export function changesBetween(before: IndexFile, after: IndexFile, format: Obje
   return gone.length === 0 ? changed : [...changed, ...gone].toSorted(byPath);
 }
 
-/** Paths of the first index of which the second doesn't say to the byte what it said: times, inode, size, content. */
+/** Paths of the first index whose entry in the second one differs in any byte: times, inode, size or content. */
 export function touchedBetween(before: IndexFile, after: IndexFile, format: ObjectFormat): ReadonlySet<string> {
   const found = new Map(after.entries.map((entry) => [entry.path, entry]));
   const isSame = (was: IndexEntry): boolean => {
@@ -44,7 +44,7 @@ function modeOf(entry: IndexEntry | undefined): string {
   return entry === undefined ? ABSENT : entry.mode.toString(8).padStart(MODE_DIGITS, '0');
 }
 
-// By their bytes, as git has it: a character is one.
+// Compares by bytes, like git: each character is one byte.
 function byPath(a: Change, b: Change): number {
   return a.path < b.path ? -1 : 1;
 }

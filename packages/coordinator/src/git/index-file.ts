@@ -21,49 +21,49 @@ const NS_A_SECOND = 1_000_000_000n;
 const NAME_LENGTH = 0x0fff;
 const EXTENDED = 0x4000;
 const ASSUME_VALID = 0x8000;
-const SKIP_WORKTREE = 0x4000; // among the extended flags
+const SKIP_WORKTREE = 0x4000; // bit among the extended flags
 export const HASH_BYTES: Readonly<Record<ObjectFormat, number>> = { sha1: 20, sha256: 32 };
 
 const KIND = 0o170000;
 const LINK = 0o120000;
 const GITLINK = 0o160000;
 
-// Caches of how files looked, which git renews when it only looks: they say nothing of what is staged.
+// Caches of file states, which git updates even when it only reads. They say nothing about staged content.
 const CACHES: ReadonlySet<string> = new Set(['UNTR', 'FSMN', 'EOIE', 'IEOT']);
 
 export type IndexEntry = {
-  readonly path: string; // one character a byte
+  readonly path: string; // one character per byte
   readonly kind: 'file' | 'link' | 'gitlink';
   readonly mode: number;
-  readonly flags: number; // the extended ones in the upper half
-  /** Where it begins in the file. */
+  readonly flags: number; // extended flags in the upper half
+  /** Offset of the entry in the file. */
   readonly at: number;
-  /** The user told git not to look at this file. */
+  /** The user told git to ignore changes of this file. */
   readonly isHidden: boolean;
 };
 
 export type IndexFile = {
   readonly bytes: Buffer;
   readonly entries: readonly IndexEntry[];
-  /** Other relevant content, such as the trees of the next commit. */
+  /** Other relevant content, such as the cached trees of the next commit. */
   readonly extensions: readonly Buffer[];
 };
 
 export const EMPTY_INDEX: IndexFile = { bytes: Buffer.alloc(0), entries: [], extensions: [] };
 
-/** The id of an entry's content. */
+/** The object id of an entry's content. */
 export function objectOf(bytes: Buffer, { at }: IndexEntry, format: ObjectFormat): Buffer {
   return bytes.subarray(at + STAT_BYTES, at + STAT_BYTES + HASH_BYTES[format]);
 }
 
-/** How the file looked when it was noted: times, device, inode, mode, owner, size. */
+/** The file's stat data in the index: times, device, inode, mode, owner, size. */
 export function statOf(bytes: Buffer, { at }: IndexEntry): Buffer {
   return bytes.subarray(at, at + STAT_BYTES);
 }
 
 /**
- * Whether a file is unchanged since it was written. Every change sets its ctime, which no process can choose.
- * A change in the same moment as the writing shows only in `writtenMs`.
+ * Returns true if a file is unchanged since it was written. Every change sets its ctime, which no process can choose. A
+ * change at the moment of writing shows only in `writtenMs`.
  */
 export function isAsWritten(bytes: Buffer, { at }: IndexEntry, found: Stats): boolean {
   return (
@@ -74,12 +74,15 @@ export function isAsWritten(bytes: Buffer, { at }: IndexEntry, found: Stats): bo
   );
 }
 
-/** When a file was written, at the latest. */
+/** The latest time at which a file can have been written. */
 export function writtenMs(bytes: Buffer, { at }: IndexEntry): number {
   return latestMs(bytes.readUInt32BE(at) * SECOND_MS + bytes.readUInt32BE(at + 4) / NS_A_MS);
 }
 
-/** The latest moment that a stored time can mean: some file systems and gits store whole seconds, and some every other second. */
+/**
+ * The latest moment that a stored time can stand for: some file systems and gits store whole seconds, and some every
+ * other second.
+ */
 export function latestMs(ms: number): number {
   return ms % SECOND_MS === 0 ? ms + 2 * SECOND_MS : ms;
 }
@@ -87,7 +90,7 @@ export function latestMs(ms: number): number {
 function isTime(bytes: Buffer, at: number, ms: number): boolean {
   const seconds = bytes.readUInt32BE(at);
   const nanoseconds = bytes.readUInt32BE(at + 4);
-  // Calculated as Node does, so that the same time is the same number.
+  // Computed like Node's, so that equal times are equal numbers.
   if (nanoseconds !== 0) return seconds * SECOND_MS + nanoseconds / NS_A_MS === ms;
   return seconds === Math.floor(ms / SECOND_MS);
 }
@@ -96,7 +99,7 @@ export function sizeOf(bytes: Buffer, { at }: IndexEntry): number {
   return bytes.readUInt32BE(at + SIZE_OFFSET);
 }
 
-/** The same index, with these files as they look now. */
+/** Returns the index with the current stat data of these files. */
 export function withTimes(
   index: Buffer,
   found: readonly (readonly [IndexEntry, BigIntStats])[],
@@ -168,7 +171,7 @@ function readEntry(
   if (nameEnd < 0) return undefined;
   const path = shared + bytes.toString('latin1', nameAt, nameEnd);
   const isHidden = (flags & ASSUME_VALID) !== 0 || (more & SKIP_WORKTREE) !== 0;
-  // Up to version 3 entries are padded with one to eight zeros, to a multiple of eight.
+  // Up to version 3, one to eight zeros pad entries to a multiple of eight.
   const next = version === 4 ? nameEnd + 1 : start + Math.floor((nameEnd - start + 8) / 8) * 8;
   const allFlags = (more << 16) | (flags & ~NAME_LENGTH);
   return { entry: { path, kind: kindOf(mode), mode, flags: allFlags, isHidden, at: start }, next };
@@ -179,7 +182,7 @@ function kindOf(mode: number): IndexEntry['kind'] {
   return kind === LINK ? 'link' : kind === GITLINK ? 'gitlink' : 'file';
 }
 
-// Seven bits a byte, the highest says that more follow, and each of those adds one.
+// Seven bits per byte; the highest bit says that more follow, and each further byte adds one.
 function readOffset(bytes: Buffer, start: number): { readonly value: number; readonly next: number } {
   let at = start;
   let byte = bytes[at++] ?? 0;

@@ -11,12 +11,12 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 const FOLDERS_OPENED_MAX = 100_000;
-const BUSY_MS_MAX = 2; // then others get a turn
+const BUSY_MS_MAX = 2; // entries after which the loop yields
 const SLASH = Buffer.from('/');
 
 export type Path = string | Buffer;
 
-/** True where it is gone from its place. Links are moved, never followed. */
+/** Returns true if the folder is gone from its place. Links are moved, never followed. */
 export function setAside(path: Path, trash: string): boolean {
   try {
     move(path, trash);
@@ -27,7 +27,7 @@ export function setAside(path: Path, trash: string): boolean {
   }
 }
 
-// There may be no trash yet, and a folder can be moved to another one only by who may write in it.
+// The trash folder may be missing, and moving a folder needs write permission inside it.
 function setAsideAnyway(path: Path, trash: string): boolean {
   try {
     const found = lstatSync(path, { throwIfNoEntry: false });
@@ -46,7 +46,7 @@ function move(path: Path, trash: string): void {
   renameSync(path, join(trash, randomUUID()));
 }
 
-/** Removes a folder and all that is in it. Throws where that can't be done. */
+/** Removes a folder with its content. Throws if that fails. */
 export async function removeAll(path: string): Promise<void> {
   try {
     await removeTree(path);
@@ -57,7 +57,7 @@ export async function removeAll(path: string): Promise<void> {
   }
 }
 
-// Without waiting for each file, which costs more than the removal; but others get a turn.
+// Synchronous, because awaiting each file costs more than the removal; yields now and then.
 async function removeTree(top: string): Promise<void> {
   let since = performance.now();
   const remove = async (path: Buffer): Promise<void> => {
@@ -88,13 +88,13 @@ async function openUp(path: string): Promise<void> {
         if (entry.isDirectory()) waiting.push(Buffer.concat([folder, Buffer.from('/'), entry.name]));
       }
     } catch (error) {
-      // Too deep, or gone: whatever remains is for the next step to say.
+      // The folder is too deep, or gone: the next step reports whatever remains.
       if (!(error instanceof Error && 'code' in error)) throw error;
     }
   }
 }
 
-// Node names every file by its whole path, which has an end at 4,096 bytes; this command has none.
+// Node uses whole paths, which are limited to 4,096 bytes; this command has no such limit.
 function removeDeep(path: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const child = spawn('rm', ['-rf', '--', path], { stdio: 'ignore', env: { PATH: '/usr/bin:/bin' } });

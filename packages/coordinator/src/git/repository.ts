@@ -8,12 +8,12 @@ import { isAbsolute, join, resolve } from 'node:path';
 import { DroverError, UsageError } from '@drover/core/errors';
 import { filtersOff, gitAt, gitIn, type Git } from './git.ts';
 
-const GIT_OLDEST = [2, 38] as const; // the first that merges without a checkout
+const GIT_OLDEST = [2, 38] as const; // the first version that merges without a checkout
 const NOT_INCLUDED_MAX = 500;
 const SUBMODULES_NAMED_MAX = 3;
-const ALTERNATES_DEPTH_MAX = 5; // git's own
+const ALTERNATES_DEPTH_MAX = 5; // git's own message
 
-/** The author where git knows no user. */
+/** The author if git has no user. */
 export const FALLBACK = { name: 'drover', email: 'drover@localhost' };
 
 export type Identity = { readonly name: string; readonly email: string };
@@ -22,22 +22,22 @@ export type ObjectFormat = 'sha1' | 'sha256';
 
 export type Repository = {
   readonly top: string;
-  readonly gitDir: string; // of this checkout
-  readonly commonDir: string; // the same, unless it is a linked worktree
+  readonly gitDir: string; // git folder of this checkout
+  readonly commonDir: string; // equal to `gitDir`, except in a linked worktree
   readonly objects: string;
   readonly objectFormat: ObjectFormat;
   readonly head: string;
-  readonly branch?: string; // absent where HEAD is detached
-  /** Changed or untracked, so not in HEAD. */
+  readonly branch?: string; // absent if HEAD is detached
+  /** Changed or untracked files, which HEAD lacks. */
   readonly notIncluded: readonly string[];
   readonly identity: Identity;
-  /** The user's file of paths that are ignored in all repositories, where one is configured. */
+  /** The user's file of globally ignored paths, if one is configured. */
   readonly excludesFile?: string;
-  /** Filters the repository configures. They are not run. */
+  /** Filters that the repository configures. They are not run. */
   readonly filters: readonly string[];
 };
 
-/** Throws UsageError where drover can't work with what is there. */
+/** Throws UsageError if drover can't work with the repository. */
 export async function openRepository(cwd: string, env: Readonly<Record<string, string>>): Promise<Repository> {
   const git = gitIn(cwd, env);
   await checkVersion(git, cwd);
@@ -47,7 +47,7 @@ export async function openRepository(cwd: string, env: Readonly<Record<string, s
   return { ...opened, ...state };
 }
 
-/** Git in the user's checkout, with none of the repository's filters. */
+/** Runs git in the user's checkout, without the repository's filters. */
 export function gitOf(
   { gitDir, top, filters, excludesFile }: Pick<Repository, 'gitDir' | 'top' | 'filters' | 'excludesFile'>,
   env: Readonly<Record<string, string>>,
@@ -59,7 +59,9 @@ export function gitOf(
   return gitAt({ gitDir, workTree: top, settings, env });
 }
 
-/** The folder itself and all that it borrows from, absolute: git follows relative ones only one step. */
+/**
+ * Returns the object folder and all that it borrows from, as absolute paths: git follows relative ones only one step.
+ */
 export async function objectFolders(objects: string, depth: number = 0): Promise<readonly string[]> {
   const lines = await readFile(join(objects, 'info', 'alternates'), 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return '';
@@ -133,7 +135,7 @@ function whyNone(error: DroverError, cwd: string): string {
 
 type Config = Pick<Repository, 'identity' | 'excludesFile' | 'filters'>;
 
-// Also the user's own config, for these values: who they are, and what they never commit.
+// Also reads the user's own config, for name, email and ignored files.
 async function readConfig(git: Git, env: Readonly<Record<string, string>>): Promise<Config> {
   const wanted = '^(user\\.(name|email)|core\\.excludesfile|filter\\..*)$';
   const { out } = await git(['config', '--null', '--get-regexp', wanted], { accept: [1] });
@@ -179,7 +181,7 @@ function notIncluded(entries: readonly string[]): readonly string[] {
   return more > 0 ? [...paths.slice(0, NOT_INCLUDED_MAX), `… and ${more} more`] : paths;
 }
 
-/** The path an entry of `status --porcelain=v2 -z --no-renames` is about. */
+/** The path that an entry of `status --porcelain=v2 -z --no-renames` is about. */
 export function changedPath(entry: string): string | undefined {
   switch (entry[0]) {
     case '1':
@@ -195,7 +197,7 @@ export function changedPath(entry: string): string | undefined {
 
 async function refuseSubmodules(opened: Folders & Config, env: Readonly<Record<string, string>>): Promise<void> {
   const list = ['ls-tree', '-r', '-z', '--full-tree', '--format=%(objectmode) %(path)', 'HEAD'];
-  // A repository without a commit is reported elsewhere.
+  // Another check reports a repository without a commit.
   const { out } = await gitOf(opened, env)(list, { accept: [128] });
   if (!out.includes('160000 ')) return;
   const found = out.split('\0').flatMap((entry) => (entry.startsWith('160000 ') ? [entry.slice(7)] : []));

@@ -20,7 +20,10 @@ export type BaseOrder = {
 
 type SetupPlace = { readonly slots: Pick<Slots, 'take'>; readonly settings: Pick<RunSettings, 'setup' | 'base'> };
 
-/** Prepares a workspace before the first request: a project that can't be prepared costs nothing. Throws DroverError with `setup.failed`. */
+/**
+ * Prepares a workspace before the first request: a project that can't be prepared costs nothing. Throws DroverError
+ * with `setup.failed`.
+ */
 export async function trySetup(
   { slots, settings: { setup = [], base } }: SetupPlace,
   owner: Omit<Wish, 'base' | 'signal'>,

@@ -22,12 +22,12 @@ type KeptWork = { readonly task: string; readonly commit: string };
 export type DeliveryOrder = OwnCheckout & {
   readonly store: string; // its git folder
   readonly run: string;
-  readonly merged: string; // the base, where nothing has landed
-  readonly kept: readonly KeptWork[]; // of tasks that did not land
+  readonly merged: string; // the base if nothing has landed
+  readonly kept: readonly KeptWork[]; // branches of tasks that did not land
   readonly deliver: Delivery;
   readonly resultBranch?: string; // default: drover/<run>/merged, as older versions named it
   readonly patchFolder: string;
-  /** The user asks for this form and no other: an obstacle is a UsageError, and nothing is changed. */
+  /** The user asked for this form alone: an obstacle is a UsageError, and nothing is changed. */
   readonly isStrict?: true;
 };
 
@@ -65,7 +65,7 @@ async function deliverMerge(order: DeliveryOrder, signal: AbortSignal): Promise<
   const obstacle = isThere ? undefined : await mergeObstacle(order, signal);
   if (obstacle !== undefined) return instead(order, obstacle);
 
-  // The objects first, and a branch only for what the user's own will not hold.
+  // The objects come first; a branch is made only if the user's own branch cannot take the result.
   const there = await branchesIn(git);
   const { branches, names } = branchesFor(run, kept, there);
   await fetchBranches(git, store, { branches, there });
@@ -78,7 +78,7 @@ async function deliverMerge(order: DeliveryOrder, signal: AbortSignal): Promise<
   return { deliver: 'merge', commit: merged, ...(branch !== undefined && { branch }), ...names };
 }
 
-/** A branch, and why it is not merged. */
+/** Delivers a branch, with the reason why it is not merged. */
 async function instead(order: DeliveryOrder, obstacle: string): Promise<Delivered> {
   if (order.isStrict === true) throw new UsageError(obstacle);
   return { ...(await deliverBranch(order)), instead: obstacle };
@@ -93,10 +93,10 @@ async function refuseOtherWork(order: DeliveryOrder, branch: string, there: stri
   if (code !== 0) throw new UsageError(`branch ${branch} holds other commits, which would be lost: name another`);
 }
 
-// Done already: by this run before it was interrupted, or there was nothing to do.
+// Already delivered before an interruption, or nothing to deliver.
 async function holds(git: Git, branch: string | undefined, commit: string): Promise<boolean> {
   if (branch === undefined) return false;
-  // 128: the commit isn't there at all.
+  // 128: the commit does not exist.
   const { code } = await git(['merge-base', '--is-ancestor', commit, `refs/heads/${branch}`], { accept: [1, 128] });
   return code === 0;
 }
@@ -111,7 +111,7 @@ async function deliverPatches({
 }: DeliveryOrder): Promise<Delivered> {
   if (merged === base) return { deliver: 'patch', commit: merged, patches: [] };
   const { each, combined } = await writePatches(gitAt({ gitDir: store, env }), { base, merged, folder: patchFolder });
-  // From a folder below the top, git would leave out what is outside of it, and not say so.
+  // From a folder below the top, git would silently leave out everything outside it.
   const next = `git -C ${quoted(repository.top)} apply ${quoted(combined)}`;
   return { deliver: 'patch', commit: merged, patches: [...each, combined], next };
 }
@@ -119,7 +119,7 @@ async function deliverPatches({
 type Branch = { readonly branch: string; readonly commit: string };
 type TaskBranches = { readonly branches: readonly Branch[]; readonly names: Pick<Delivered, 'renamed'> };
 
-type Branches = ReadonlyMap<string, string>; // to their commits
+type Branches = ReadonlyMap<string, string>; // branch names with their commits
 
 async function branchesIn(git: Git, ...more: readonly string[]): Promise<Branches> {
   const wanted = ['refs/heads/drover/', ...more.map((branch) => `refs/heads/${branch}`)];
@@ -128,7 +128,7 @@ async function branchesIn(git: Git, ...more: readonly string[]): Promise<Branche
   return new Map(lines.map((line) => [line.slice(line.indexOf(' ') + 1), line.slice(0, line.indexOf(' '))]));
 }
 
-/** Where the work of tasks goes that did not land. */
+/** Returns the branches for the work of tasks that did not land. */
 function branchesFor(run: string, kept: readonly KeptWork[], there: Branches): TaskBranches {
   const renamed: Record<string, string> = {};
   const branches = kept.map(({ task, commit }) => {
@@ -146,7 +146,7 @@ async function fetchBranches(
   store: string,
   { branches, there }: { readonly branches: readonly Branch[]; readonly there: Branches },
 ): Promise<void> {
-  // Git refuses to fetch into a branch that is checked out, also where there is nothing to fetch.
+  // Git refuses to fetch into a checked-out branch, even if there is nothing to fetch.
   const missing = branches.filter(({ branch, commit }) => there.get(branch) !== commit);
   await fetchObjects(
     git,
@@ -157,8 +157,8 @@ async function fetchBranches(
 
 async function fetchObjects(git: Git, store: string, refspecs: readonly string[]): Promise<void> {
   if (refspecs.length === 0) return;
-  // Nothing that the repository's config would add to a fetch; and the look for forced updates, without which
-  // a branch that holds something else would be overwritten.
+  // Disables additions of the repository's config to a fetch, but not the check for forced updates, without which a
+  // branch with other content would be overwritten.
   const plain = ['--no-prune', '--no-prune-tags', '--no-tags', '--no-recurse-submodules', '--no-auto-maintenance'];
   const quiet = ['--quiet', '--no-write-fetch-head', '--show-forced-updates'];
   await git(['-c', 'protocol.version=2', 'fetch', ...quiet, ...plain, '--atomic', '--', store, ...refspecs]);

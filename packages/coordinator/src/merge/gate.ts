@@ -4,8 +4,8 @@
 // fail by chance. Verdicts are remembered per tree, also over a resume, so no tree is checked twice. A tree with
 // verdicts of some gates only is checked from the first gate on: a later gate may need what an earlier one built.
 //
-// With `than`, gates are compared with their verdicts on that tree: a gate that is red there may stay red, and a red gate
-// does not end the check, so every gate of a tree that lands has a verdict.
+// With `than`, gates are compared with their verdicts on that tree: a gate that is red there may stay red, and a red
+// gate does not end the check, so every gate of a tree that lands has a verdict.
 //
 // A gate that the signal stops has no `gate_end` and no verdict.
 
@@ -15,7 +15,7 @@ import type { Workspace } from '../slots/slots.ts';
 
 export type GateResult = { readonly passed: boolean; readonly output: string };
 
-/** A workspace on a commit, for as long as it isn't released. */
+/** A workspace on a commit, valid until it is released. */
 export type Checkout = (
   commit: string,
   signal: AbortSignal,
@@ -25,7 +25,7 @@ export type GatesOptions = {
   readonly gates: readonly string[];
   readonly checkout: Checkout;
   readonly env: Readonly<Record<string, string>>;
-  readonly outputFolder: string; // for output that is too long for an event
+  readonly outputFolder: string; // folder for output that is too long for an event
   /** Verdicts from the journal, by gateKey. */
   readonly knownGates: ReadonlyMap<string, GateResult>;
   readonly emit: (event: GateEvent) => void;
@@ -34,9 +34,9 @@ export type GatesOptions = {
 export type Combined = {
   readonly commit: string;
   readonly tree: string;
-  readonly tasks: readonly string[]; // merged in it and not yet landed
-  readonly base?: true; // it is the run's base
-  readonly than?: string; // a tree: gates that fail on it may fail
+  readonly tasks: readonly string[]; // tasks merged into the tree and not yet landed
+  readonly base?: true; // true for the run's base
+  readonly than?: string; // a tree whose failing gates may fail here too
 };
 
 export type Verdict =
@@ -56,12 +56,12 @@ export class Gates {
     this.#results = new Map(options.knownGates);
   }
 
-  /** Throws where it is stopped by the signal. */
+  /** Throws if the signal aborts. */
   async verdict(combined: Combined, signal: AbortSignal): Promise<Verdict> {
     return this.#remembered(combined) ?? (await this.#try(combined, signal));
   }
 
-  /** The gates that failed on a tree, as far as they are known. */
+  /** Returns the gates known to fail on a tree. */
   redOn(tree: string): readonly string[] {
     return this.#options.gates.filter((command) => this.#results.get(gateKey(tree, command))?.passed === false);
   }
@@ -116,7 +116,7 @@ export class Gates {
   }
 }
 
-/** The smallest number of tasks with which it is red, where all of them are and none of them isn't. */
+/** Returns the smallest number of tasks that is red. All of them together are red, and none of them is green. */
 export async function firstRed(count: number, isGreen: (tasks: number) => Promise<boolean>): Promise<number> {
   let green = 0;
   let firstKnownRed = count;

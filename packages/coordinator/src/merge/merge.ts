@@ -20,21 +20,22 @@ export type Sides = { readonly onto: string; readonly commit: string };
 export type Conflict = {
   readonly tree: string; // with conflict markers in its files
   readonly paths: readonly string[];
-  readonly notes: readonly string[]; // git's own sentences
+  readonly notes: readonly string[]; // git's messages
 };
 
-/** A tree, or what conflicts. Nothing is written but objects. */
+/** Merges two commits into a tree or a list of conflicts. Writes only objects. */
 export async function mergeTrees(git: Git, { onto, commit }: Sides): Promise<string | Conflict> {
-  // A history that shares nothing with ours is no reason to stop: all that both have is a conflict.
+  // Unrelated histories are merged too: then every path that both have conflicts.
   const args = ['merge-tree', '--write-tree', '-z', '--allow-unrelated-histories', onto, commit];
   const { code, out } = await git(args, { accept: [1] });
   const [tree = '', ...rest] = out.split('\0');
-  // It also says 1 of a commit that isn't there, and then prints nothing.
+  // Git also exits with 1 if a commit does not exist, and then prints nothing.
   if (!OBJECT_ID.test(tree)) throw new DroverError({ kind: 'git.failed', args, message: 'there is no such commit' });
   return code === 0 ? tree : { tree, ...readConflict(rest) };
 }
 
-// Entries "<mode> <object> <stage>\t<path>", an empty one, then records: number of paths, paths, type, sentence.
+// Output format: entries "<mode> <object> <stage>\t<path>", an empty entry, then records of number of paths, paths,
+// type, message.
 function readConflict(fields: readonly string[]): Pick<Conflict, 'paths' | 'notes'> {
   const end = fields.indexOf('');
   const paths = new Set(fields.slice(0, end).map((entry) => entry.slice(entry.indexOf('\t') + 1)));
@@ -49,13 +50,13 @@ function readConflict(fields: readonly string[]): Pick<Conflict, 'paths' | 'note
   return { paths: [...paths], notes };
 }
 
-/** The description again, for a run that goes on; undefined where the two do not conflict. */
+/** Describes the conflict again on resume; undefined if the two do not conflict. */
 export async function conflictMessage(git: Git, sides: Sides): Promise<string | undefined> {
   const merged = await mergeTrees(git, sides);
   return typeof merged === 'string' ? undefined : describeConflict(git, merged, sides);
 }
 
-/** For the model that will try again: what conflicts, and how the files look with both sides in them. */
+/** Describes a conflict for the model that tries again: the paths, and the files with both sides. */
 export async function describeConflict(git: Git, conflict: Conflict, sides: Sides): Promise<string> {
   const shown = conflict.paths.slice(0, PATHS_SHOWN_MAX);
   const more = conflict.paths.length - shown.length;
@@ -76,7 +77,7 @@ async function hunksOf(git: Git, onto: string, { tree, paths }: Pick<Conflict, '
     const options = ['-p', '--no-ext-diff', '--no-textconv', '--no-renames'];
     return (await git(['--literal-pathspecs', 'diff-tree', ...options, onto, tree, '--', ...paths])).out.trim();
   } catch (error) {
-    // Only a description: a diff too large to be read must not end the train.
+    // The description is optional: a diff that is too large must not end the train.
     if (error instanceof DroverError) return '(they are too large to show)';
     throw error;
   }

@@ -9,13 +9,13 @@ const BODY_CHARS_MAX = 4_000;
 export const TASK_TRAILER = 'Drover-Task';
 const RUN_TRAILER = 'Drover-Run';
 
-// At the start of a line: our trailers, what parts the mails of a mailbox, what begins a patch or one of its pieces.
+// Line starts with a meaning: drover's trailers, mailbox separators, and the start of a patch or hunk.
 const MISLEADING = /^\s*(?:(?:drover-[\w-]*|co-authored-by)\s*:|---|\+\+\+|\*\*\*|@@|diff |index:|from )/i;
-// Controls, what turns the direction of writing round, and what is not seen at all.
+// Control characters, marks that reverse the writing direction, and invisible characters.
 const UNSEEN = /[^\P{Cc}\n\t]|[\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/gu;
 const LINE_ENDS = /\r\n|[\r\v\f\u0085\u2028\u2029]/g;
 
-/** Names drover in commits whose author is a user. */
+/** The trailer for commits whose author is a user. */
 const CO_AUTHOR = 'Co-authored-by: drover <drover@localhost>';
 
 export type Described = {
@@ -34,7 +34,7 @@ export function commitMessage({ run, task, title, summary, isCoAuthored = false 
     `${TASK_TRAILER}: ${oneLine(task, SUBJECT_CHARS_MAX)}`,
     ...(isCoAuthored ? [CO_AUTHOR] : []),
   ].join('\n');
-  // Git takes the last paragraph for trailers, and no other.
+  // Git reads trailers from the last paragraph only.
   return `${[harmless(subject), body, trailers].filter((part) => part !== '').join('\n\n')}\n`;
 }
 

@@ -18,19 +18,19 @@ const PROBLEM_CHARS_MAX = 1_000;
 type UserRepository = {
   readonly top: string;
   readonly gitDir: string;
-  readonly branch?: string; // as the run began; absent where HEAD was detached
+  readonly branch?: string; // the user's branch at the start of the run; absent if HEAD was detached
 };
 
 export type OwnCheckout = {
   readonly repository: UserRepository;
   readonly base: string;
   readonly env: Readonly<Record<string, string>>;
-  /** The result, where there is one already: a branch that is a part of it can be moved on. */
-  readonly store?: string; // the git folder that holds it
+  /** An earlier result: a branch that it contains can be moved forward. */
+  readonly store?: string; // the git folder that contains it
   readonly merged?: string;
 };
 
-/** Why the result can't be merged into the user's branch, as a sentence; undefined where it can. */
+/** Why the result can't be merged into the user's branch, as a sentence; undefined if it can. */
 export async function mergeObstacle(checkout: OwnCheckout, signal: AbortSignal): Promise<string | undefined> {
   const { repository, base, env } = checkout;
   if (repository.branch === undefined) return 'HEAD is detached, so there is no branch to merge into: check one out';
@@ -61,17 +61,17 @@ export async function mergeObstacle(checkout: OwnCheckout, signal: AbortSignal):
   return `your checkout has changes that are not committed or stashed: ${named}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
-/** Whether the commit is in the history of the result, as after an earlier delivery. */
+/** True if the result's history contains the commit, as after an earlier delivery. */
 async function isPart({ store, merged, env }: OwnCheckout, commit: string): Promise<boolean> {
   if (store === undefined || merged === undefined) return false;
   const accept = [1, 128];
   return (await gitAt({ gitDir: store, env })(['merge-base', '--is-ancestor', commit, merged], { accept })).code === 0;
 }
 
-/** Returns what is in the way, in git's words; undefined where it is done. */
+/** Merges. Returns the obstacle in git's words; undefined on success. */
 export async function fastForward(checkout: OwnCheckout, to: string): Promise<string | undefined> {
   const only = ['--ff-only', '--commit', '--no-squash', '--no-autostash', '--no-verify-signatures', '--no-stat'];
-  // A checkout that is stopped half way is neither the one nor the other: this one is let finish.
+  // Runs to its end even on a stop, because an interrupted checkout would be neither the old nor the new state.
   const { exitCode, output } = await ownGit(checkout, ['merge', '--quiet', ...only, to], new AbortController().signal);
   return exitCode === 0 ? undefined : output.trim().slice(0, PROBLEM_CHARS_MAX) || `exit code ${exitCode}`;
 }
@@ -86,7 +86,7 @@ async function ownGit(
   const kept: Buffer[] = [];
   let bytes = 0;
   const keep = (chunk: Buffer): undefined => {
-    // Copied, since the chunk is gone afterwards.
+    // Copied, because the chunk is reused.
     if (bytes < OUTPUT_BYTES_MAX) kept.push(Buffer.from(chunk));
     bytes += chunk.length;
   };

@@ -11,7 +11,7 @@ const NAME_CHARS_MAX = 60;
 
 export type Patches = { readonly each: readonly string[]; readonly combined: string };
 
-/** The paths of the files. Those of the same names that are there already are replaced. */
+/** Returns the paths of the files. Existing files with these names are replaced. */
 export async function writePatches(
   git: Git,
   { base, merged, folder }: { readonly base: string; readonly merged: string; readonly folder: string },

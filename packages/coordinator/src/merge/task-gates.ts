@@ -13,7 +13,7 @@ export type TaskGates = {
   readonly task: string;
   readonly gates: readonly string[];
   readonly workspace: Pick<Workspace, 'path' | 'sandbox'>;
-  readonly commit: string | undefined; // absent where nothing was changed
+  readonly commit: string | undefined; // absent if nothing was changed
   readonly base: string;
   readonly store: Git;
   readonly env: Readonly<Record<string, string>>;
@@ -21,7 +21,7 @@ export type TaskGates = {
   readonly emit: (event: GateEvent) => void;
 };
 
-/** Why its work may not land; undefined where all pass. Throws where it is stopped by the signal. */
+/** Returns why the work may not land; undefined if all gates pass. Throws if the signal aborts. */
 export async function gateFailure(given: TaskGates, signal: AbortSignal): Promise<Failure | undefined> {
   const { task, gates, workspace, base, store, env, outputFolder, emit } = given;
   if (gates.length === 0) return undefined;

@@ -34,14 +34,14 @@ const CONFLICTS_TOLD_MAX = 1_000; // paths
 export type TrainEvent = Extract<RunEvent, { readonly type: 'merge_start' | 'merge_end' | 'gate_start' | 'gate_end' }>;
 
 export type TrainOptions = {
-  readonly git: Git; // of the store
+  readonly git: Git; // git folder of the store
   readonly commit: Store['commit'];
   readonly run: string;
   readonly base: string;
-  readonly head: string; // the base, or where the journal of an interrupted run says it was
+  readonly head: string; // the base, or on resume the last head in the journal
   readonly identity: Identity;
-  readonly isCoAuthored?: boolean; // commits name drover as co-author
-  readonly when: string; // ISO: the run's start, so that doing a merge again gives the same commit
+  readonly isCoAuthored?: boolean; // commits have drover as co-author
+  readonly when: string; // ISO time of the run's start, so that a repeated merge gives the same commit
   readonly gates: readonly string[];
   readonly allowRedBase?: boolean;
   readonly checkout: Checkout;
@@ -49,13 +49,13 @@ export type TrainOptions = {
   readonly outputFolder: string;
   readonly knownGates: ReadonlyMap<string, GateResult>;
   readonly emit: (event: TrainEvent, place: { readonly task?: string }) => void;
-  /** Resolves when all that was emitted is durable. */
+  /** Resolves when all emitted events are durable. */
   readonly settled: () => Promise<void>;
 };
 
 export type ExpectedTask = {
   readonly id: string;
-  /** Tasks that must end before it starts: its dependencies, and tasks that change the same files. */
+  /** Tasks that must end before this one starts: its dependencies, and tasks on the same files. */
   readonly waitsFor: readonly string[];
 };
 
@@ -63,7 +63,7 @@ export type Arrival = {
   readonly task: string;
   readonly commit: string;
   readonly title: string;
-  /** As the journal has it: on going on, the message must be the same. */
+  /** From the journal: on resume the message must be the same. */
   readonly summary: string;
   readonly mayRetry: boolean;
 };
@@ -75,7 +75,7 @@ export type Landing =
       readonly again: boolean; // expected again, at the end of the order
       readonly conflicts: readonly string[];
       readonly onto: string;
-      readonly message: string; // for the model that tries again
+      readonly message: string; // for the next attempt's model
     }
   | { readonly outcome: 'gate_failed'; readonly reason: string };
 
@@ -100,8 +100,8 @@ export class MergeTrain {
   readonly #started = new Set<string>();
   #order: readonly string[] = [];
   #head: Point | undefined;
-  #refAt = ''; // where the ref was last seen; empty where there is none
-  #ahead: readonly Point[] = []; // in the ref, but not in the journal
+  #refAt = ''; // last known commit of the ref; empty if there is none
+  #ahead: readonly Point[] = []; // commit of the ref that the journal does not have
   #isRunning = false;
   #ended: { readonly error: unknown } | undefined;
 
@@ -122,29 +122,31 @@ export class MergeTrain {
     return this.#head?.commit ?? this.#options.head;
   }
 
-  /** Each of these will be landed or withdrawn. A task stands behind those that it waits for. */
+  /** Adds tasks to the order; each will be landed or withdrawn. A task follows those that it waits for. */
   expect(tasks: readonly ExpectedTask[]): void {
     for (const { id, waitsFor } of tasks) this.#waitsFor.set(id, waitsFor);
     this.#order = [...this.#order, ...tasks.map(({ id }) => id)];
   }
 
-  /** It failed, was skipped, or has nothing to merge. */
+  /** Removes a task that failed, was skipped, or has nothing to merge. */
   withdraw(task: string): void {
     if (this.#waiting.has(task)) throw new Error(`${task} is on the merge train already`);
     this.#order = this.#order.filter((id) => id !== task);
     this.#wake();
   }
 
-  /** To the end of the order, as after a conflict: for a run that goes on, once for each that its journal has. */
+  /**
+   * Moves a task to the end of the order, as after a conflict. On resume, called once for each conflict in the journal.
+   */
   sendBack(task: string): void {
     const moved = new Set([task]);
-    // Those that wait until it is over, so it must not wait for them.
+    // The tasks that wait for this one, so it must not wait for them.
     for (const id of this.#order) if (this.#waitsFor.get(id)?.some((other) => moved.has(other))) moved.add(id);
     const isMoved = (id: string) => moved.has(id);
     this.#order = [...this.#order.filter((id) => !isMoved(id)), ...this.#order.filter(isMoved)];
   }
 
-  /** Rejects where git fails or the train is stopped; then nothing more lands. */
+  /** Rejects if git fails or the train is stopped; then nothing more lands. */
   land(arrival: Arrival): Promise<Landing> {
     if (!this.#order.includes(arrival.task)) throw new Error(`the merge train does not expect ${arrival.task}`);
     if (this.#waiting.has(arrival.task)) throw new Error(`${arrival.task} is on the merge train already`);
@@ -155,7 +157,10 @@ export class MergeTrain {
     return promise;
   }
 
-  /** The verdict of the gates on the current result. A landed tree is not checked again. Throws if it is stopped. */
+  /**
+   * Returns the verdict of the gates on the current result. A landed tree is not tested again. Throws if the signal
+   * aborts.
+   */
   async verdict(): Promise<Verdict> {
     if (this.#options.gates.length === 0) return { passed: true };
     this.#head ??= await this.#open();
@@ -163,7 +168,10 @@ export class MergeTrain {
     return this.#gates.verdict({ ...this.#head, tasks: [], ...than }, this.#signal);
   }
 
-  /** What the gates say of the base. If it may be red, all of them are run, the verdict is good, and `red` names them. */
+  /**
+   * Returns the verdict of the gates on the base. If the base may be red, all gates run, the verdict is good, and `red`
+   * names those that fail.
+   */
   async baseVerdict(): Promise<{ readonly verdict: Verdict; readonly red: readonly string[] }> {
     const tree = await this.#baseTree();
     const base = { commit: this.#options.base, tree, tasks: [], base: true, ...this.#than(tree) } as const;
@@ -200,7 +208,7 @@ export class MergeTrain {
       // Commits that arrive at the same moment are merged together.
       await immediate();
       this.#head ??= await this.#open();
-      // Once round for each batch: every one of them takes at least one task out of the order, or to its end.
+      // One round per batch: every round takes at least one task out of the order.
       for (let ready = this.#ready(); ready.length > 0; ready = this.#ready()) {
         this.#stopIfAborted();
         await this.#take(ready, this.#head);
@@ -245,7 +253,7 @@ export class MergeTrain {
   async #take(ready: readonly WaitingTask[], head: Point): Promise<void> {
     const [first] = ready;
     if (first === undefined) return;
-    // One by one, as long as we only find again what has landed.
+    // One task at a time, as long as the journal shows that it has landed already.
     const isAhead = this.#ahead.length > 0;
     const merged = await this.#merge(isAhead ? [first] : ready, head);
     if (!Array.isArray(merged)) return this.#refuse(first, merged, head);
@@ -259,8 +267,7 @@ export class MergeTrain {
     }
   }
 
-  // One on top of the other, up to the first that conflicts. Only where that is the first of all, it is
-  // a conflict with what has landed.
+  // Stacks the commits up to the first that conflicts. If that is the first of all, it conflicts with landed work.
   async #merge(ready: readonly WaitingTask[], head: Point): Promise<Candidate[] | Conflict> {
     const { identity: by, when, run, isCoAuthored = false } = this.#options;
     const candidates: Candidate[] = [];
@@ -282,7 +289,7 @@ export class MergeTrain {
     return candidates;
   }
 
-  // Once for each arrival, also where it has to be merged anew because another one was left out.
+  // Once for each arrival, even if it is merged again because another task was left out.
   #start({ task, commit }: WaitingTask, head: Point): void {
     if (this.#started.has(task)) return;
     this.#started.add(task);
@@ -301,7 +308,7 @@ export class MergeTrain {
       const tasks = candidates.slice(0, count).map(({ waiting }) => waiting.task);
       return this.#gates.verdict({ commit, tree, tasks, ...this.#than(head.tree) }, this.#signal);
     };
-    // Nothing that changes nothing needs a gate.
+    // An unchanged tree needs no gate.
     if (candidates.at(-1)?.tree === head.tree) return { green: candidates, red: [] };
     if ((await verdict(candidates.length)).passed) return { green: candidates, red: [] };
 
@@ -320,7 +327,7 @@ export class MergeTrain {
   async #land(candidates: readonly Candidate[]): Promise<void> {
     const last = candidates.at(-1);
     if (last === undefined) return;
-    // The intents, and what the gates said, before the effect.
+    // Emits the intents and the gates' verdicts before the effect.
     await this.#options.settled();
     if (last.commit !== this.head) await this.#moveRef(last.commit);
     this.#head = { commit: last.commit, tree: last.tree };
@@ -339,7 +346,7 @@ export class MergeTrain {
     this.#refAt = to;
   }
 
-  // Before the crash the branch was moved here, after green gates.
+  // The branch was moved here before the crash, after green gates.
   async #recognise([candidate]: readonly Candidate[], head: Point): Promise<void> {
     const [next] = this.#ahead;
     if (candidate === undefined || next === undefined) return;

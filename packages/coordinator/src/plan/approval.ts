@@ -8,10 +8,10 @@ import { DroverError } from '@drover/core/errors';
 import type { Event } from '@drover/protocol/events';
 import type { PlannedTask } from '@drover/protocol/plan';
 
-/** Without `callId` the plan comes from a file, and no coordinator can hear a comment. */
+/** Without `callId` the plan comes from a file, and there is no coordinator to read a comment. */
 export type PlanProposal = { readonly tasks: readonly PlannedTask[]; readonly callId?: string };
 
-/** The tasks to run, perhaps changed; or words for the coordinator. */
+/** The tasks to run, possibly changed; or a comment for the coordinator. */
 export type PlanAnswer = { readonly tasks: readonly PlannedTask[] } | { readonly comment: string };
 
 /** Shows a plan before anything is spent on it. Undefined if it is declined. */

@@ -8,11 +8,11 @@ import { Overlaps } from './overlap.ts';
 
 const ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
-export type Problem = { readonly at: number; readonly message: string }; // `at`: which task of the plan
+export type Problem = { readonly at: number; readonly message: string }; // `at`: index of the task in the plan
 
 export type PlanLimits = {
   readonly tasksMax: number;
-  /** Ids of tasks of earlier plans that are not to be done again, and may be depended on. */
+  /** Ids of earlier tasks that are final and may be depended on. */
   readonly done: ReadonlySet<string>;
 };
 
@@ -45,7 +45,7 @@ export function problems(tasks: readonly PlannedTask[], { tasksMax, done }: Plan
   return found;
 }
 
-/** Plan order, with every task behind those it depends on: the order in which work lands. */
+/** Returns the landing order: plan order, with every task after its dependencies. */
 export function inOrder(tasks: readonly PlannedTask[]): readonly PlannedTask[] {
   const byId = new Map(tasks.map((task) => [task.id, task]));
   const ordered = new Set<PlannedTask>();
@@ -60,7 +60,7 @@ export function inOrder(tasks: readonly PlannedTask[]): readonly PlannedTask[] {
   return [...ordered];
 }
 
-/** The number of tasks in the longest chain in which each waits for the one before. */
+/** The number of tasks in the longest chain of dependencies. */
 export function longestChain(tasks: readonly PlannedTask[]): number {
   const lengths = new Map<string, number>();
   for (const { id, dependsOn } of inOrder(tasks))
@@ -70,7 +70,7 @@ export function longestChain(tasks: readonly PlannedTask[]): number {
 
 export type Waits = { readonly dependsOn: readonly string[]; readonly follows: readonly string[] };
 
-/** For each task of an ordered plan: what must have landed, and what must only be over. */
+/** For each task of an ordered plan: the tasks that must land before it, and those that must only end. */
 export function waits(ordered: readonly PlannedTask[]): ReadonlyMap<string, Waits> {
   const writers = new Overlaps();
   return new Map(

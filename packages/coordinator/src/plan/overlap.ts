@@ -8,11 +8,11 @@ import type { PlannedTask } from '@drover/protocol/plan';
 
 type Pattern = { readonly path: string; readonly isWhole: boolean };
 
-/** Tasks are added in the order of the plan, and known by their number in it. */
+/** Finds tasks that plan to change the same files. Tasks are added in plan order and identified by their index. */
 export class Overlaps {
-  readonly #wholes = new Map<string, number[]>(); // by path
-  readonly #within = new Map<string, number[]>(); // by folder: what is somewhere in it
-  readonly #begun: { readonly path: string; readonly at: number }[] = []; // what stands before a wildcard
+  readonly #wholes = new Map<string, number[]>(); // exact paths
+  readonly #within = new Map<string, number[]>(); // folders that contain a path
+  readonly #begun: { readonly path: string; readonly at: number }[] = []; // fixed prefixes of globs
   readonly #all: { readonly path: string; readonly at: number }[] = [];
 
   add({ files }: PlannedTask, at: number): void {
@@ -26,7 +26,7 @@ export class Overlaps {
     }
   }
 
-  /** The numbers of those added so far that overlap with it, from the lowest. */
+  /** The indexes of added tasks that overlap with it, in ascending order. */
   with({ files }: PlannedTask): readonly number[] {
     const found = new Set<number>();
     for (const { path, isWhole } of files.map(patternOf)) {
@@ -48,7 +48,7 @@ function push(map: Map<string, number[]>, key: string, at: number): void {
 
 function patternOf(pattern: string): Pattern {
   const normal = pattern.replace(/^\.\//, '').replace(/\/+$/, '');
-  // Not brackets: folders are called [id] more often than a plan has a glob with a class in it.
+  // Brackets are no wildcard here: folders named [id] are more common in plans than character classes.
   const wildcard = normal.search(/[*?{]/);
   return wildcard === -1 ? { path: normal, isWhole: true } : { path: normal.slice(0, wildcard), isWhole: false };
 }

@@ -38,7 +38,7 @@ type Submitted = {
   readonly snapshot: Snapshot;
 };
 
-/** A plan of the coordinator, or of a file. */
+/** A plan from the coordinator or from a file. */
 export type GivenPlan = {
   readonly tasks: readonly PlannedTask[];
   readonly by: 'coordinator' | 'fallback' | 'file';
@@ -54,23 +54,23 @@ export type Planning = {
   readonly limits: Limits;
   readonly servers: ToolServers;
   readonly past: Past | undefined;
-  /** How many plans there have been. */
+  /** Number of plans so far. */
   readonly rounds: () => number;
-  /** True for a call whose plan was told before a crash: it goes on, and is no further round. */
+  /** True for a call whose plan was emitted before a crash: it is resumed, and counts as no further plan. */
   readonly isBegun: (callId: string) => boolean;
-  /** Tasks of earlier plans that need not be done again. */
+  /** Tasks of earlier plans that are done. */
   readonly done: () => ReadonlySet<string>;
   readonly warn: (message: string) => void;
-  /** Resolves when the plan is carried out. */
+  /** Resolves when the plan is executed. */
   readonly execute: (submitted: Submitted, signal: AbortSignal) => Promise<PlanResult>;
 };
 
-/** The result of each task, or the user's words instead of an approval. */
+/** The result of each task, or the user's comment instead of an approval. */
 type PlanResult = { readonly rows: readonly TaskRow[] } | { readonly comment: string };
 
 export type PlanningResult = { readonly result: ExecutionResult; readonly answer: string };
 
-/** Runs the coordinator's turn, with all the plans it submits in it. */
+/** Runs the coordinator's turn, including all plans that it submits. */
 export async function plan(planning: Planning, signal: AbortSignal): Promise<PlanningResult> {
   const { settings, past, limits, servers } = planning;
   const { context, outlet } = planning.session;
@@ -121,7 +121,7 @@ export async function plan(planning: Planning, signal: AbortSignal): Promise<Pla
   return { result, answer: lastWords(result) };
 }
 
-/** Only the plan: what the coordinator submits first, and nothing of it carried out. */
+/** Returns the coordinator's first plan and executes none of it. */
 export async function planOnly(
   planning: Omit<Planning, 'execute' | 'rounds' | 'isBegun' | 'done' | 'past'>,
   signal: AbortSignal,
@@ -129,7 +129,7 @@ export async function planOnly(
   const enough = new AbortController();
   let found: readonly PlannedTask[] | undefined;
   const { session } = planning;
-  // The plan cuts the conversation short, and that is no failure to tell.
+  // The plan ends the conversation early, which is no failure.
   const outlet: Outlet = {
     emit: (event, place) => (found === undefined ? session.outlet?.emit(event, place) : undefined),
     settled: async () => session.outlet?.settled(),
@@ -156,13 +156,13 @@ export async function planOnly(
   return found;
 }
 
-/** One task, where splitting it made no sense. */
+/** One task, for a goal that is not worth splitting. */
 function wholeGoal(goal: string): PlannedTask {
   const title = goal.trim().split('\n', 1)[0]?.slice(0, TITLE_CHARS_MAX) ?? goal;
   return { id: 'goal', title, prompt: goal, dependsOn: [], files: [], mode: 'write' };
 }
 
-/** The user's rules about reading hold for the coordinator, too: it reads in the user's own checkout. */
+/** The user's rules for reading also hold for the coordinator, because it reads in the user's own checkout. */
 async function judgeInRole(policy: Policy, tool: Tool, input: Json): Promise<Verdict> {
   if (tool.name === SUBMIT_PLAN) return { effect: 'allow', why: 'it is the coordinator’s' };
   if (tool.access === 'read' || tool.name === FIND_TOOLS) return judge(policy, tool, input);
@@ -205,7 +205,7 @@ function lastWords({ messages }: ExecutionResult): string {
   );
 }
 
-/** The result of a plan, for the model that planned. */
+/** The result of a plan, for the coordinator's model. */
 function told(result: PlanResult): ToolOutput {
   if ('comment' in result)
     return {

@@ -17,15 +17,15 @@ const ACCEPTED =
 export type Seed = {
   readonly messages: readonly Message[];
   readonly summary: SeedSummary;
-  /** Prompts that can be read in it already, since the plan is a part of it. */
+  /** Prompts that the conversation already contains, because the plan is part of it. */
   readonly prompts: ReadonlySet<string>;
-  /** The prefix of the coordinator's last request, if a worker's request must have the same. */
+  /** The prefix of the coordinator's last request, if the worker's request must share it. */
   readonly shared?: string;
 };
 
 export type Planned = { readonly goal: string; readonly tasks: readonly PlannedTask[] };
 
-/** `snapshot` is undefined where there was no coordinator: the plan came from a file, and the goal is all there is. */
+/** `snapshot` is undefined without a coordinator: the plan came from a file, and only the goal is known. */
 export function seedOf(wanted: Seeding, snapshot: Snapshot | undefined, planned: Planned): Seed {
   const seeding = wanted === 'full' && snapshot === undefined ? 'brief' : wanted;
   const messages = messagesOf(seeding, snapshot, planned);
@@ -59,7 +59,7 @@ function isText(value: unknown): value is string {
   return typeof value === 'string';
 }
 
-/** Results for the calls of the coordinator's last answer, which are open as long as the plan is. */
+/** Results for the calls of the coordinator's last answer, which stay open while the plan is executed. */
 function closing(messages: readonly Message[]): Message {
   const last = messages.at(-1);
   const calls = last?.role === 'assistant' ? last.content.filter((part) => part.type === 'tool_call') : [];
@@ -88,13 +88,13 @@ export type Assignment = {
   readonly task: PlannedTask;
   readonly attempt: number;
   readonly workspace: string;
-  /** It is in the conversation already. */
+  /** The prompt is part of the conversation already. */
   readonly isPromptRead: boolean;
-  /** Why there is another attempt. */
+  /** The reason for another attempt. */
   readonly before?: string;
 };
 
-/** The first words to a worker that are its own. */
+/** The first message that is the worker's own. */
 export function assignment({ worker, task, attempt, workspace, isPromptRead, before }: Assignment): string {
   const { id, title, prompt, mode, files } = task;
   return [
@@ -110,12 +110,12 @@ export function assignment({ worker, task, attempt, workspace, isPromptRead, bef
   ].join('\n\n');
 }
 
-/** System prompt and messages as one text, so that beginnings can be compared. */
+/** System prompt and messages as one text, to compare prefixes. */
 export function beginningOf(system: string, messages: readonly Message[]): string {
   return [system, ...messages].map((part) => JSON.stringify(part)).join('\n');
 }
 
-/** Where a worker's beginning departs from what it should share, as an offset in its text; undefined where it doesn't. */
+/** The offset at which a worker's prefix differs from the shared one; undefined if it does not. */
 export function firstDifference(shared: string, own: string): number | undefined {
   if (own.startsWith(shared)) return undefined;
   let at = 0;

@@ -115,8 +115,8 @@ function addAll(git: Git, nested: readonly string[], options: StageOptions): Pro
   return git(['add', '--all', '--pathspec-from-file=-', '--pathspec-file-nul'], { ...options, input });
 }
 
-// Of all that isn't tracked only a repository is told as a folder. Listing looks into none. There are no submodules: a
-// repository that has some is refused before the run.
+// Among untracked paths only a repository is listed as a folder, and the listing looks into none. There are no
+// submodules: drover refuses a repository with submodules before the run.
 async function nestedRepositories(git: Git, options: StageOptions): Promise<readonly string[]> {
   const list = ['ls-files', '-z', '--others', '--exclude-standard'];
   const { out } = await git(list, { ...options, encoding: 'latin1' });

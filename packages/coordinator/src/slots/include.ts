@@ -67,7 +67,7 @@ export async function readInclude(top: string): Promise<readonly IncludeLine[]> 
   });
 }
 
-/** What `.worktreeinclude` matches among the untracked files. */
+/** The untracked files that `.worktreeinclude` matches. */
 export async function readWorktreeInclude({ repository, env }: IncludeSource): Promise<readonly IncludeLine[]> {
   const { top } = repository;
   const found = await readOwnFile({ path: join(top, WORKTREE_INCLUDE), within: top });

@@ -3,7 +3,7 @@
 // Their changes are not the worker's work. New files are kept out of its commit, ignored or not. A tracked file that
 // setup changes is refused, because the change could not be told from the worker's.
 //
-// What setup made stays in a slot for the tasks after it, until a lockfile, a manifest or a command changes.
+// The output of setup stays in a slot for later tasks, until a lockfile, a manifest or a command changes.
 
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync } from 'node:fs';
@@ -48,7 +48,10 @@ export async function setUp(
 const CACHES =
   /^(?:\.npm|\.cache\/(?:pip|uv|pypoetry|yarn|node|node-gyp|pnpm|composer|bundle)|\.local\/(?:share|state)\/pnpm)\//;
 
-/** True if setup left nothing in the private HOME that later commands could need: the next task begins with an empty one. */
+/**
+ * True if setup left nothing in the private HOME that later commands could need: the next task begins with an empty
+ * one.
+ */
 export function isHomeUnused(box: string): boolean {
   const home = join(box, 'home');
   if (!existsSync(home)) return true;

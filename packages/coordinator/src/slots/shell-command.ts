@@ -1,5 +1,5 @@
-// A command of the user's, run to its end in a workspace, in the sandbox where there is one: whether it passed, and what
-// it printed.
+// A command of the user's, run to its end in a workspace, in the sandbox where there is one: whether it passed, and
+// what it printed.
 
 import { join } from 'node:path';
 import { failureOf } from '@drover/core/agent/limits';

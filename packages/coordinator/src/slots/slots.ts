@@ -35,9 +35,9 @@ import { writeWorkerGit } from './renewal/worker-git.ts';
 import { bestEffort, handled } from '@drover/core/promises';
 
 const SLOTS_MAX = 256;
-const CHANGED_MAX = 20; // paths that are told
-const TRASH_MS_AFTER = 300; // that what is set aside stays there
-const TRASH_MS_MAX = 2_000; // that closing waits for what is being removed
+const CHANGED_MAX = 20; // maximum number of reported paths
+const TRASH_MS_AFTER = 300; // delay before removed folders are deleted
+const TRASH_MS_MAX = 2_000; // longest wait of a close for deletions
 
 export type Workspace = {
   readonly path: string;
@@ -147,7 +147,9 @@ export class Slots {
     }
   }
 
-  /** The workspace of an attempt that a process which is gone has begun, as it was left; undefined where there is none. */
+  /**
+   * The workspace of an attempt that a process which is gone has begun, as it was left; undefined where there is none.
+   */
   async again({ task, attempt }: Pick<Wish, 'task' | 'attempt'>): Promise<Workspace | undefined> {
     const isIt = (owner: Owner | undefined): boolean =>
       owner?.run === this.#options.run && owner.task === task && owner.attempt === attempt;
@@ -215,8 +217,7 @@ export class Slots {
 
   async #bring(slot: Slot, before: Promise<Slot> | undefined): Promise<Slot> {
     await before;
-    // What fails is done again, and told, when somebody wants the slot.
-    // If it fails, the slot is brought there when a task takes it.
+    // A failure here is repeated and reported when a task takes the slot.
     const { head } = this.#options.repository;
     const bring = async () => {
       await slot.goTo(head, this.#closing.signal, await this.#keyAt(head));

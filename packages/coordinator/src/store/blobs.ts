@@ -25,13 +25,13 @@ export class Blobs {
   #waiting: Wanted[] = [];
   #chunks: Buffer[] = [];
   #bytes = 0;
-  #bytesNeeded = 0; // before it is worth looking again
+  #bytesNeeded = 0; // bytes until the next object can be complete
 
   constructor(place: GitPlace) {
     this.#place = place;
   }
 
-  /** In their order; undefined where they can't be had in this way. They have to fit into the memory. */
+  /** Reads objects in the given order; undefined if this way fails. The contents must fit into memory. */
   read(objects: readonly string[]): Promise<readonly Buffer[] | undefined> {
     const child = this.#isLost ? undefined : (this.#child ??= this.#start());
     if (child === undefined) return Promise.resolve(undefined);
@@ -82,7 +82,7 @@ export class Blobs {
     this.#bytes = rest.length;
   }
 
-  // "<id> blob <size>", a line's end, the content, a line's end. Returns where it ends, if it is all there.
+  // Parses "<id> blob <size>", a newline, the content, a newline. Returns the end position if all of it has arrived.
   #takeOne(bytes: Buffer, at: number): number | undefined {
     this.#bytesNeeded = 0;
     const headerEnd = bytes.indexOf(LINE_END, at);

@@ -1,6 +1,6 @@
-// Commits and branches, written into the store by drover itself: they are small files of a known form, and starting
-// a git for each takes longer than all the rest of a commit. The store is drover's own (store.ts); in the user's
-// repository nothing is ever written like this.
+// Writes commits and branches into the store without git: they are small files in a known format, and starting git for
+// each takes longer than the rest of a commit. The store is drover's own (store.ts); nothing is ever written this way
+// into the user's repository.
 
 import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, open, rename, rm, utimes } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import { DroverError } from '@drover/core/errors';
 import type { Identity, ObjectFormat } from '../git/repository.ts';
 import { isCode } from '../git/removal.ts';
 
-const FOLDER_CHARS = 2; // of an object's id
+const FOLDER_CHARS = 2; // characters of an object id
 const READ_ONLY = 0o444;
 
 export type StorePlace = { readonly gitDir: string; readonly objectFormat: ObjectFormat };
@@ -20,17 +20,17 @@ export type NewCommit = {
   readonly parent: string;
   readonly message: string;
   readonly by: Identity;
-  readonly when: string; // ISO
+  readonly when: string; // ISO time
 };
 
-/** Gives its id. The same commit written again is the same object. */
+/** Returns its id. Writing the same commit again gives the same object. */
 export async function writeCommit({ gitDir, objectFormat }: StorePlace, commit: NewCommit): Promise<string> {
   const text = Buffer.from(commitText(commit));
   const object = Buffer.concat([Buffer.from(`commit ${text.length}\0`), text]);
   const id = createHash(objectFormat).update(object).digest('hex');
   const path = join(gitDir, 'objects', id.slice(0, FOLDER_CHARS), id.slice(FOLDER_CHARS));
   await orFailed('a commit could not be written', async () => {
-    // As git does with objects. The branch is what is made to last, once all of it is there.
+    // Like git, syncs no object; the branch is synced, once all its objects are written.
     if (!(await isRenewed(path))) await writeWhole(path, deflateSync(object), { mode: READ_ONLY, sync: false });
   });
   return id;
@@ -48,12 +48,12 @@ function commitText({ tree, parent, message, by, when }: NewCommit): string {
   return `tree ${tree}\nparent ${parent}\nauthor ${person}\ncommitter ${person}\n\n${message}`;
 }
 
-// As git has it: without what would end the line or the name, and without what is no part of a name at its ends.
+// Cleans a name like git: without characters that end the line or the name, and without punctuation at both ends.
 function plain(name: string): string {
   return name.replaceAll(/[\n<>]/g, '').replaceAll(/^[\0- .,:;"\\']+|[\0- .,:;"\\']+$/g, '');
 }
 
-/** Renews the time of an existing object, so that gc does not take it for old. */
+/** Renews the time of an existing object, so that gc does not treat it as old. */
 async function isRenewed(path: string): Promise<boolean> {
   const now = new Date();
   return utimes(path, now, now).then(
@@ -65,7 +65,7 @@ async function isRenewed(path: string): Promise<boolean> {
   );
 }
 
-// There whole, or not at all.
+// Writes atomically: the file is complete or absent.
 async function writeWhole(
   path: string,
   content: string | Buffer,

@@ -19,7 +19,7 @@ const NAME_CHARS_MAX = 40;
 const DIGEST_CHARS = 12;
 
 export type Store = {
-  readonly folder: string; // with everything drover keeps for this repository
+  readonly folder: string; // the folder for everything drover stores about this repository
   readonly gitDir: string;
   readonly slotsFolder: string;
   readonly git: Git;
@@ -41,7 +41,7 @@ export function workspacesFolder(home: string): string {
   return join(home, 'workspaces');
 }
 
-/** Throws UsageError where drover's home is inside the repository. */
+/** Throws UsageError if drover's home is inside the repository. */
 export async function openStore({ home, repository, env }: StoreOptions): Promise<Store> {
   await mkdir(workspacesFolder(home), { recursive: true });
   const root = await realpath(workspacesFolder(home));
@@ -73,7 +73,7 @@ export function isInside(path: string, folder: string): boolean {
   return way === '' || (way !== '..' && !way.startsWith('../'));
 }
 
-// All checkouts of one repository share a store. The name is for people.
+// All checkouts of one repository share a store. The name helps users to recognize it.
 async function keyOf({ commonDir }: Repository): Promise<string> {
   const real = await realpath(commonDir);
   const name = basename(real) === '.git' ? basename(dirname(real)) : basename(real);
@@ -95,7 +95,7 @@ async function writeStore(gitDir: string, repository: Repository): Promise<void>
   ]);
 }
 
-// A repository without its whole history says so in a file; who borrows its objects has to know as well.
+// A file marks a repository without its whole history; a repository that borrows its objects needs the same file.
 async function copyShallow(from: string, to: string): Promise<void> {
   const text = await textOf(join(from, 'shallow'));
   if (text === undefined) await rm(join(to, 'shallow'), { force: true });
@@ -131,7 +131,7 @@ function quotedValue(value: string): string {
   return `"${value.replaceAll(/["\\]/g, '\\$&').replaceAll('\n', '\\n')}"`;
 }
 
-// So that it is there whole or as it was; nothing is done where it says that already.
+// Writes atomically, and not at all if the content is the same.
 async function writeWhole(path: string, text: string): Promise<void> {
   if ((await textOf(path)) === text) return;
   const draft = `${path}.${randomUUID()}`;

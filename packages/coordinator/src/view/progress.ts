@@ -32,9 +32,9 @@ export type TaskState = Activity | 'merging' | 'gate' | TaskStatus;
 export type TaskProgress = Omit<Progress, 'activity'> & {
   readonly id: string;
   readonly plan: PlannedTask;
-  readonly round: number; // of the plan that named it last
+  readonly round: number; // of the last plan that named it
   readonly state: TaskState;
-  readonly isReady: boolean; // every task that it depends on has landed
+  readonly isReady: boolean; // every dependency has landed
   /** An attempt began and has no end: it is running, or a crash cut it off. */
   readonly isOpen: boolean;
   readonly attempts: number; // attempts begun; the last one is the current one
@@ -281,23 +281,23 @@ export class Task implements TaskProgress {
     this.#return('waiting');
   }
 
-  /** It is about to be begun, whatever became of it before. */
+  /** Called when an attempt is about to begin, whatever the result of the last one. */
   ready(): void {
     this.isReady = true;
     if (this.isOver) this.#return('waiting');
   }
 
-  /** The run goes on after it was stopped. */
+  /** Called when a stopped run is resumed. */
   wake(): void {
     if (this.#phase === 'cancelled') this.#return('waiting');
-    // It changed nothing, under a red gate of the run; the end of the run asks the gates again.
+    // The task changed nothing while a gate of the run was red; the end of the run tests the gates again.
     if (this.#phase === 'gate_failed' && this.commit === undefined) this.#phase = 'done';
     if (this.isOpen) this.progress.rest();
   }
 
   start({ base, workspace, seed, host, attempt, worker }: Of<'task_start'>, clock: number): void {
     this.#return('waiting');
-    // The same attempt may begin once more after a crash: what it has used is its own still.
+    // The same attempt may begin again after a crash: its usage so far still counts.
     const isNew = !this.isOpen || attempt !== this.attempts;
     if (isNew) this.progress.begin();
     if (isNew) this.attemptMs = clock;
@@ -333,7 +333,7 @@ export class Task implements TaskProgress {
     else this.#return('merging');
   }
 
-  /** A step of the merge train. */
+  /** Applies an event of the merge train. */
   settle(phase: 'merging' | 'gate', command = ''): void {
     if (this.isOver) return;
     this.#phase = phase;
@@ -350,7 +350,7 @@ export class Task implements TaskProgress {
     else this.#finish(outcome, clock, { failure: undefined, reason: why });
   }
 
-  /** The run's own last word on it. */
+  /** The final result of the task in `run_end`. */
   become({ status, files, commit, branch, summary, failure, reason }: TaskRow, clock: number): void {
     this.files = files;
     this.commit = commit;

@@ -15,14 +15,17 @@ type Request = { readonly task: string | undefined; readonly most: Usage; readon
 
 export class SpendingFold {
   readonly #tasks = new Map<string, Spent>();
-  readonly #underWay = new Map<string, Request>(); // by who asks; each asks for one thing at a time
-  readonly #agents = new Map<string, Dollars>(); // of each attempt, and of the coordinator
-  readonly #dollars = new Dollars(); // of the totals
+  readonly #underWay = new Map<string, Request>(); // by agent; each agent has at most one request in flight
+  readonly #agents = new Map<string, Dollars>(); // by attempt, and of the coordinator
+  readonly #dollars = new Dollars(); // sum of the totals
   #model = '';
   #total = NO_SPENDING;
-  #isTold = false; // as a total: else it is the sum of what each answer came to
+  #isTold = false; // a reported total; without one, the sum of all answers
 
-  /** Everything that has ended, and lost requests once the run was resumed; undefined where no total was told. */
+  /**
+   * Spending of everything that has ended, and of lost requests once the run was resumed; undefined if no total was
+   * reported.
+   */
   get told(): Spent | undefined {
     return this.#isTold ? this.#total : undefined;
   }
@@ -30,7 +33,7 @@ export class SpendingFold {
   take(record: Recorded): void {
     switch (record.type) {
       case 'run_start':
-        // The resumed run counts what was lost, and counts it once.
+        // The resumed run counts lost requests itself, so they must not count twice.
         this.#lose();
         this.#model = record.model;
         this.#dollars.use(record.model);
@@ -92,8 +95,8 @@ export class SpendingFold {
 export class AgentSpending {
   #spent = NO_SPENDING;
   #before = NO_SPENDING; // in earlier conversations
-  #dollars = new Dollars(); // of this one
-  #toldTokens = 0; // likewise
+  #dollars = new Dollars(); // in this conversation
+  #toldTokens = 0; // reported in this conversation
   #model = '';
 
   get usage(): Usage {
@@ -104,20 +107,20 @@ export class AgentSpending {
     return this.#spent.cost;
   }
 
-  /** A conversation begins; what was spent before stays spent. */
+  /** Starts a conversation; earlier spending is kept. */
   begin(): void {
     this.#before = this.#spent;
     this.#dollars = new Dollars();
     this.#toldTokens = 0;
   }
 
-  /** The requests that follow are sent to this model. */
+  /** Sets the model of the following requests. */
   use(model: string): void {
     this.#model = model;
   }
 
   take(told: Told): void {
-    // Totals only grow, unless the attempt had to begin from nothing after a crash.
+    // Totals only grow, unless a crash made the attempt begin from nothing.
     if (tokensOf(told.total) < this.#toldTokens) this.begin();
     this.#toldTokens = tokensOf(told.total);
     this.#dollars.use(this.#model);
@@ -126,7 +129,7 @@ export class AgentSpending {
     this.atLeast({ total: told.total, ...(cost !== undefined && { cost }) });
   }
 
-  /** The conversation has spent this, or more. Dollars of a total that is known already stay as they are. */
+  /** Sets the minimum spending of the conversation. Dollars of an already known total stay unchanged. */
   atLeast({ total, cost }: Told): void {
     const spent = sumSpent(this.#before, spentIn({ usage: total, cost }));
     const more = tokensOf(spent.usage) - tokensOf(this.#spent.usage);

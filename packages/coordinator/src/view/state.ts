@@ -250,7 +250,7 @@ export class RunState {
     }
   }
 
-  /** They belong to the last plan from now on. */
+  /** Moves the reopened tasks to the last plan. */
   #reopen({ tasks }: Of<'tasks_reopened'>): void {
     const last = this.#plans.pop();
     if (last === undefined) return;

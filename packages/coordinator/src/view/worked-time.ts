@@ -9,7 +9,7 @@ import type { Recorded } from '@drover/protocol/events';
 
 export class WorkedTime {
   #lastMs: number | undefined;
-  #isAtWork = false; // a process of the run is
+  #isAtWork = false; // true while a process of the run works
   #ms = 0; // up to the last event
 
   get ms(): number {
@@ -31,7 +31,7 @@ export class WorkedTime {
   }
 }
 
-/** Whether an event begins a process, or is written between two of them. */
+/** True if an event begins a process, or is written between two processes. */
 function isBetween(event: Recorded): boolean {
   switch (event.type) {
     case 'run_start':

@@ -70,7 +70,10 @@ export class DeltaRedaction {
     return new DeltaRedaction(search, suspects).#take(text, true);
   }
 
-  /** Most pieces by far: where nothing is suspected yet, one without an anchor need not be looked at with all that is before it. */
+  /**
+   * Most pieces by far: where nothing is suspected yet, one without an anchor need not be looked at with all that is
+   * before it.
+   */
   #pass(delta: string): string | undefined {
     const text = this.#held + delta;
     const certain = this.#search.next(text, 0, false);

@@ -209,7 +209,7 @@ export class Session {
     this.#progress = watching.progress;
     try {
       const ended = await this.#takeTurn(input, watching.signal);
-      watching.stop(); // the limits are the agent's, and not those of a check
+      watching.stop(); // the limits cover the agent, not its check
       const checking = { check: this.#options.check, emit: (event: Event) => this.#emit(event) };
       const result = this.#tell(isWhole(ended, this.#turn) ? await checkedTurn(checking, signal) : ended);
       this.#isRunning = false;

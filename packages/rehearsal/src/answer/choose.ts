@@ -1,7 +1,7 @@
-// Which answer fits a request.
+// Chooses the answer to a request.
 //
-// First the agent is found, then among its answers the first whose conditions hold, then the next one
-// in order. An answer that a fault spoiled is put back, so that the retry gets it.
+// First the agent is found, then the first of its answers whose conditions hold, then the next one in order. An answer
+// that a fault spoiled is put back, so that the retry gets it.
 
 import type { AgentScript, Answer, AnswerSource, Script, When } from '../script.ts';
 import { templateFill, type Fill } from './template.ts';
@@ -22,7 +22,7 @@ type Arrived = {
 
 export type Cast = {
   readonly view: (arrived: Arrived) => RequestView;
-  /** Undefined when the script has nothing for this request. */
+  /** Returns undefined if the script has no answer for this request. */
   readonly choose: (view: RequestView) => Chosen | undefined;
 };
 
@@ -99,7 +99,7 @@ function held(answer: Answer, view: RequestView): Found | undefined {
   return groups && { answer, fill: templateFill(view, groups) };
 }
 
-/** The groups of the text condition, or undefined where some condition does not hold. */
+/** The groups of the text condition, or undefined if some condition does not hold. */
 function matched(when: When, view: RequestView): readonly string[] | undefined {
   if (when.api !== undefined && when.api !== view.api) return undefined;
   if (when.step !== undefined && when.step !== view.step) return undefined;
@@ -117,9 +117,9 @@ function matched(when: When, view: RequestView): readonly string[] | undefined {
 
 const SLASHED = /^\/(.+)\/([a-z]*)$/s;
 
-/** A regular expression, also from a text like `fix (\w+)` or `/fix (\w+)/i`. */
+/** A regular expression, or a text such as `fix (\w+)` or `/fix (\w+)/i`. */
 function pattern(source: string | RegExp): RegExp {
-  // One with the g or y flag would remember where it stopped.
+  // An expression with the g or y flag would remember its last position.
   if (typeof source !== 'string')
     return source.global || source.sticky ? new RegExp(source.source, source.flags.replace(/[gy]/g, '')) : source;
   const [, body, flags] = SLASHED.exec(source) ?? [];

@@ -1,4 +1,4 @@
-// From a scripted answer to a reply that a wire format can send: templates filled, ids given, tokens counted.
+// Turns a scripted answer into a reply that a wire format can send: fills templates, gives ids, counts tokens.
 
 import { createHash } from 'node:crypto';
 import { fillJson, type Fill } from './template.ts';
@@ -15,7 +15,7 @@ export type Making = {
   readonly answer: Answer;
   readonly fill: Fill;
   readonly view: RequestView;
-  /** The request as it was sent makes ids unique. */
+  /** The raw request makes the ids unique. */
   readonly rawBody: Uint8Array;
   readonly prompt: Omit<TokenCounts, 'output' | 'reasoning'>;
   readonly chunkChars: number | undefined;

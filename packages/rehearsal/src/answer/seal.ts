@@ -1,18 +1,18 @@
-// Seals: what stands for the signatures of thinking and for encrypted reasoning.
+// Seals: stand-ins for the signatures of thinking and for encrypted reasoning.
 //
-// The key is no secret and the same in every server, so that a conversation goes on after a restart.
+// The key is public and the same in every server, so a conversation continues after a restart.
 
 import { createHmac } from 'node:crypto';
 
 const KEY = 'rehearsal';
 
-/** The same text always has the same seal. */
+/** Returns the same seal for the same text. */
 export function sealOf(text: string): string {
   const digest = hmac(text);
   return `${digest}.${hmac(digest)}`;
 }
 
-/** True for anything that sealOf has made, of whatever text. */
+/** True for any result of sealOf. */
 export function isSeal(seal: string): boolean {
   const [digest, check] = seal.split('.');
   return digest !== undefined && check === hmac(digest);

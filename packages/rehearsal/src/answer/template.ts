@@ -1,6 +1,6 @@
-// Templates: `{{ lastResult }}` and the like, in what a script lets the model say.
+// Templates such as `{{ lastResult }}` in the scripted text of the model.
 //
-// A name that is not known is left as it stands, since a text may well be about templates.
+// An unknown name stays as it is, since a text may be about templates.
 
 import type { Json } from '../json.ts';
 import type { RequestView } from '../wire/wire.ts';
@@ -9,7 +9,7 @@ const TEMPLATE = /\{\{\s*([a-zA-Z]+)(?:\.(\d+))?\s*\}\}/g;
 
 export type Fill = (text: string) => string;
 
-/** `match` holds the groups of the condition that chose the answer. */
+/** `match`: the groups of the condition that chose the answer. */
 export function templateFill(view: RequestView, match: readonly string[]): Fill {
   const one: Record<string, () => string | undefined> = {
     lastResult: () => view.results.at(-1)?.output,

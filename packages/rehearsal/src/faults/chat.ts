@@ -1,4 +1,4 @@
-// The dialects of Chat Completions: what compatible servers send that the original does not.
+// Dialects of Chat Completions: deviations of compatible servers from the original.
 
 import { isList, isObject, objectsIn, textOf, type Json, type JsonObject } from '../json.ts';
 import type { Frame, Reply } from '../wire/wire.ts';

@@ -91,7 +91,7 @@ function thinkingOf(reply: Reply): ReplyPart {
   return reply.parts.find(({ type }) => type === 'thinking') ?? { type: 'thinking', text: 'Hm.', seal: sealOf('Hm.') };
 }
 
-/** Nothing comes after the text that the limit cut. */
+/** Nothing follows the text that the limit cut off. */
 function cutText(parts: readonly ReplyPart[]): readonly ReplyPart[] {
   const end = parts.findIndex(({ type }) => type === 'text');
   return end === -1 ? parts : [...parts.slice(0, end), ...parts.slice(end, end + 1).map(halfText)];
@@ -104,7 +104,7 @@ function halfText(part: ReplyPart): ReplyPart {
   return { type: 'text', pieces };
 }
 
-/** Not parting a surrogate pair, or the text could not be encoded. */
+/** Splits no surrogate pair, or the text could not be encoded. */
 function half(text: string): string {
   return text.slice(0, Math.ceil(text.length / 2)).replace(/[\uD800-\uDBFF]$/, '');
 }

@@ -1,8 +1,8 @@
-// Everything that can be made to go wrong, as data: a test can walk FAULTS and try each.
+// All faults as data: a test can iterate over FAULTS and try each.
 
 import type { Api } from '../wire/wire.ts';
 
-/** How many pieces of content are sent before it happens; `nothing` comes even before the start event. */
+/** Pieces of content sent before the fault; `nothing` puts it before the start event. */
 export type After = number | 'nothing';
 
 export type StatusFault = {
@@ -47,7 +47,10 @@ export type Fault =
 /** A fault that needs no settings may be given by its name. */
 export type FaultSpec = Fault | Exclude<FaultName, 'status' | 'redirect'>;
 
-/** When a fault happens: at these requests, at every nth, or by chance. With `agent`, only that agent's requests are counted. */
+/**
+ * When a fault happens: at these requests, at every nth, or by chance. With `agent`, only that agent's requests are
+ * counted.
+ */
 export type FaultRule = Fault & {
   readonly at?: number | readonly number[];
   readonly every?: number;
@@ -55,14 +58,17 @@ export type FaultRule = Fault & {
   readonly agent?: string;
 };
 
-/** `instead` of an answer, in the `stream` of one, in its `content`, in a Chat dialect, or in how its `bytes` are written. */
+/**
+ * `instead` of an answer, in the `stream` of one, in its `content`, in a Chat dialect, or in how its `bytes` are
+ * written.
+ */
 export type FaultLevel = 'instead' | 'stream' | 'content' | 'chat' | 'bytes';
 
 export type FaultFacts = {
   readonly level: FaultLevel;
-  /** True where the answer can't be used, so that a script gives the same one to the next request. */
+  /** True if the answer is unusable, so that a script gives the same one to the next request. */
   readonly spoils: boolean;
-  /** Where it applies; elsewhere it does nothing. */
+  /** APIs to which the fault applies; others ignore it. */
   readonly apis: readonly Api[];
   readonly about: string;
 };

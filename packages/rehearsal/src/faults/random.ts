@@ -1,6 +1,6 @@
-// Chance that is the same in every run.
+// Reproducible pseudo-random numbers.
 
-/** Numbers from 0 up to 1, after Marsaglia's xorshift on 32 bits. */
+/** Numbers in [0, 1), by Marsaglia's xorshift on 32 bits. */
 export function randomFrom(seed: number): () => number {
   // Zero would stay zero, and small seeds would begin alike.
   let state = (Math.imul(seed, 2_654_435_761) ^ 0x9e3779b9) | 0 || 1;

@@ -1,4 +1,4 @@
-// Which faults befall a request.
+// Decides which faults hit a request.
 
 import { randomFrom } from './random.ts';
 import type { Api } from '../wire/wire.ts';
@@ -6,7 +6,7 @@ import { factsOf, type Fault, type FaultRule } from './fault.ts';
 
 export type Struck = (api: Api, agent: string) => readonly Fault[];
 
-/** To be asked once per request, in the order in which they arrive: it counts them. */
+/** Call it once per request, in order of arrival: it counts the requests. */
 export function faultRules(rules: readonly FaultRule[], seed: number): Struck {
   const chances = rules.map((_, index) => randomFrom(seed + index));
   const counts = new Map<string | undefined, number>();
@@ -15,7 +15,7 @@ export function faultRules(rules: readonly FaultRule[], seed: number): Struck {
     return rules.filter((rule, index) => {
       if (rule.agent !== undefined && rule.agent !== agent) return false;
       const n = counts.get(rule.agent) ?? 0;
-      // Drawn for every request, so that one rule's hits do not depend on another's.
+      // Drawn for every request, so that one rule's hits do not depend on another rule.
       const drawn = chances[index]?.() ?? 1;
       return factsOf(rule.fault).apis.includes(api) && happens(rule, n, drawn);
     });

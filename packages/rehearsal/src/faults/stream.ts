@@ -64,7 +64,7 @@ export function spoilStream(frames: Iterable<Frame>, fault: Fault, wire: Wire): 
 
 type Insertion = (next: Frame) => Iterable<Step>;
 
-/** The frames up to a point, then something else instead. */
+/** The frames up to a point, then replacements. */
 function* breaking(frames: Iterable<Frame>, { after = 1 }: StreamFault, what: Insertion): Generator<Step> {
   for (const step of marked(frames, after)) {
     if (step.due) return yield* what(step.frame);
@@ -79,7 +79,10 @@ function* inserted(frames: Iterable<Frame>, after: After, what: Insertion): Gene
   }
 }
 
-/** `due` once, at the frame before which it happens: the next content, or the stop where there is too little. */
+/**
+ * `due` is true once, at the frame before which the fault happens: the next content, or the stop if there is too
+ * little.
+ */
 function* marked(frames: Iterable<Frame>, after: After): Generator<{ readonly due: boolean; readonly frame: Frame }> {
   let content = 0;
   let pending = true;

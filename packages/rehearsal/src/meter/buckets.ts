@@ -1,4 +1,4 @@
-// Rate limits: token buckets that refill steadily, and the headers that tell of them.
+// Rate limits: token buckets that refill steadily, and the headers that report them.
 
 import type { RateLimits } from '../script.ts';
 import type { Api, Refusal } from '../wire/wire.ts';
@@ -7,9 +7,9 @@ import type { Prompt } from './cache.ts';
 const WINDOW_MS = 60_000;
 
 export type Limiter = {
-  /** A refusal, or undefined: then the request has taken what it needs. */
+  /** Returns a refusal, or undefined after taking the request's tokens. */
   readonly admit: (api: Api, prompt: Prompt, inFlight: number) => Refusal | undefined;
-  /** The usage of an answer is known only afterwards. */
+  /** Takes the usage of an answer, which is known only afterwards. */
   readonly spend: (outputTokens: number) => void;
   readonly headers: (api: Api) => Readonly<Record<string, string>>;
 };
@@ -66,7 +66,7 @@ export function limiter(limits: RateLimits): Limiter {
 type Bucket = {
   readonly capacity: number;
   readonly level: () => number;
-  /** How long until so much is there; more than the whole bucket never is. */
+  /** Time until this amount is available; never for more than the whole bucket. */
   readonly waitMs: (amount: number) => number;
   readonly take: (amount: number) => void;
 };
@@ -108,7 +108,7 @@ function describe(api: Api, name: string, one: Bucket): readonly (readonly [stri
   ];
 }
 
-/** As in `6m0s`, `1.5s` and `120ms`. */
+/** Formats such as `6m0s`, `1.5s` and `120ms`. */
 function duration(ms: number): string {
   if (ms < 1_000) return `${Math.ceil(ms)}ms`;
   const seconds = Math.ceil(ms) / 1_000;

@@ -28,7 +28,7 @@ const ENTRIES_MAX = 200_000;
 export type Prompt = {
   readonly counts: Omit<TokenCounts, 'output' | 'reasoning'>;
   readonly tokens: number;
-  /** The answer begins: what it wrote can be read from now on. */
+  /** Called when the answer begins: from now on its cache entries can be read. */
   readonly begin: () => void;
 };
 
@@ -44,7 +44,7 @@ export function promptCache({
     tokensMin,
     has: (key) => (entries.get(key) ?? 0) > performance.now(),
     keep: (key, ttlMs) => {
-      // Deleted first, so that the oldest stand in front.
+      // Deleted first, so that the oldest entries come first.
       entries.delete(key);
       entries.set(key, performance.now() + ttlMs);
       if (entries.size > ENTRIES_MAX) for (const oldest of entries.keys()) return void entries.delete(oldest);
@@ -103,7 +103,7 @@ function blocksOf(body: JsonObject): readonly CacheBlock[] {
   };
   const texts = (content: Json | undefined): readonly JsonObject[] =>
     typeof content === 'string' ? [{ type: 'text', text: content }] : objectsIn(content);
-  // These two change how messages are read, so the messages' part of the cache is lost with them, and the rest is not.
+  // These two settings change how messages are read, so only the messages' part of the cache is lost.
   const manner = JSON.stringify([body['tool_choice'] ?? null, body['thinking'] ?? null]);
   const all = [
     ...objectsIn(body['tools']).map((tool) => block(tool, 'tool')),
@@ -112,7 +112,7 @@ function blocksOf(body: JsonObject): readonly CacheBlock[] {
       texts(message['content']).map((part) => block(part, `${textOf(message['role'])}${manner}`)),
     ),
   ];
-  // One mark for the whole request stands for one on its last block.
+  // A mark on the whole request stands for a mark on its last block.
   const last = all.at(-1);
   return isObject(body['cache_control']) && last !== undefined
     ? [...all.slice(0, -1), { ...last, mark: body['cache_control'] }]

@@ -1,4 +1,4 @@
-// How many tokens something has: its Unicode code points by four, which is near enough for prose and code.
+// Token counts: Unicode code points divided by four, which is close enough for prose and code.
 
 import type { Json } from '../json.ts';
 
@@ -6,7 +6,7 @@ const CODE_POINTS_PER_TOKEN = 4;
 /** Tokens of an image of any size: about those of one megapixel. */
 const IMAGE_CODE_POINTS = 6_400;
 
-/** The envelope round what is said: neither these names nor what stands under the second set are part of a prompt. */
+/** Fields around the content: these names, and values under the names of the second set, are not part of a prompt. */
 const ENVELOPE = new Set([
   'role',
   'type',

@@ -14,7 +14,7 @@ const TOOL_KEYS = keys(
   'input_schema name allowed_callers cache_control defer_loading description eager_input_streaming input_examples',
   'strict type',
 );
-/** The blocks a request may hold, and the fields of those whose fields are checked. */
+/** The block types that a request may contain, and the fields of those that are checked. */
 const BLOCK_KEYS: Readonly<Record<string, ReadonlySet<string> | undefined>> = {
   bash_code_execution_tool_result: undefined,
   code_execution_tool_result: undefined,
@@ -109,7 +109,7 @@ function* toolShapes(tools: Json | undefined): Generator<string> {
   const names = new Set<Json | undefined>();
   for (const [index, tool] of tools.entries()) {
     if (!isObject(tool)) return yield `tools.${index}: Input should be a valid dictionary`;
-    // Tools that the server itself runs have a type of their own.
+    // Tools that the server runs have their own type.
     if (tool['type'] === undefined || tool['type'] === 'custom') {
       const at = `tools.${index}.custom`;
       yield* extras(tool, TOOL_KEYS, `${at}.`);

@@ -94,7 +94,7 @@ function* placeProblems(turns: readonly Turn[]): Generator<string> {
     }
 }
 
-/** Messages of one role in a row are one turn. */
+/** Consecutive messages of one role are one turn. */
 function joined(turns: readonly Turn[]): readonly Turn[] {
   const result: Turn[] = [];
   for (const turn of turns) {
@@ -114,7 +114,7 @@ function* pairProblems(turns: readonly Turn[]): Generator<string> {
       seen.add(textOf(block['id']));
     }
     const next = turns[position + 1]?.blocks ?? [];
-    // Results count only at the head of the next message: what stands behind other content is too late.
+    // Results count only at the start of the next message; after other content they are too late.
     const end = next.findIndex(({ type }) => type !== 'tool_result');
     const answered = new Set((end === -1 ? next : next.slice(0, end)).map(({ block }) => textOf(block['tool_use_id'])));
     const missing = calls.map(({ block }) => textOf(block['id'])).filter((id) => !answered.has(id));

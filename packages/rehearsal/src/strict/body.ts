@@ -14,7 +14,7 @@ export type Envelope = {
   readonly rawBody: string;
 };
 
-/** The key, if it matters here. */
+/** The API key, if it matters here. */
 export function keyProblem({ api, secrets }: Envelope, keys: readonly string[] | undefined): Refusal | undefined {
   if (keys === undefined) return undefined;
   const given = secrets.map((secret) => secret.replace(/^Bearer /, ''));
@@ -77,7 +77,7 @@ function syntaxProblem(text: string): string | undefined {
 
 const HALF = /\\u(d[89a-f][0-9a-f]{2})/gi;
 
-/** Half of a surrogate pair can stand in JSON only as an escape, for it has no UTF-8. */
+/** Half of a surrogate pair has no UTF-8, so it can appear in JSON only as an escape. */
 function surrogateProblem(text: string): string | undefined {
   if (!/\\u[dD]/.test(text)) return undefined;
   for (let match = HALF.exec(text); match !== null; match = HALF.exec(text)) {
@@ -97,7 +97,7 @@ function surrogateProblem(text: string): string | undefined {
   return undefined;
 }
 
-/** True where the backslash is itself escaped, so that what follows is plain text. */
+/** True if the backslash is itself escaped, so that plain text follows. */
 function isEscaped(text: string, index: number): boolean {
   let from = index;
   while (text[from - 1] === '\\') from -= 1;

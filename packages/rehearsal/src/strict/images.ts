@@ -1,6 +1,6 @@
 // Images that are too large, by their bytes or by their pixels.
 
-/** Measured on the base64 text, as the real server does. */
+/** Measured on the base64 text, like the real server. */
 const BYTES_MAX = 5 * 1024 * 1024;
 const PIXELS_MAX = 8_000;
 const MANY_IMAGES = 20;
@@ -22,7 +22,7 @@ export function* imageProblems(images: readonly PlacedImage[]): Generator<string
   }
 }
 
-/** From the header of a PNG, GIF, WebP or JPEG; undefined for anything else. */
+/** Reads the size from the header of a PNG, GIF, WebP or JPEG; undefined for anything else. */
 function sizeOf(bytes: Buffer): Size | undefined {
   if (bytes.length < 30) return undefined;
   if (bytes.readUInt32BE(0) === 0x89504e47) return { width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) };
@@ -49,7 +49,7 @@ function webpSize(bytes: Buffer): Size | undefined {
 function jpegSize(bytes: Buffer): Size | undefined {
   for (let at = 2; at + 9 < bytes.length;) {
     const marker = bytes.readUInt16BE(at);
-    // The frame headers are FFC0 to FFCF, but for three that carry tables.
+    // The frame headers are FFC0 to FFCF, except three that carry tables.
     const isFrame = marker >= 0xffc0 && marker <= 0xffcf && marker !== 0xffc4 && marker !== 0xffc8 && marker !== 0xffcc;
     if (isFrame) return { width: bytes.readUInt16BE(at + 7), height: bytes.readUInt16BE(at + 5) };
     at += 2 + bytes.readUInt16BE(at + 2);

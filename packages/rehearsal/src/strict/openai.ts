@@ -54,7 +54,7 @@ export function unsupported(param: string, value: Json | undefined, supported: r
   };
 }
 
-/** A function as a tool: `at` is where its name and parameters stand. */
+/** Checks a function as a tool; `at`: the path of its name and parameters. */
 export function* functionProblems(tool: JsonObject, at: string): Generator<Problem> {
   const name = tool['name'];
   if (typeof name !== 'string') return yield missing(`${at}.name`);

@@ -1,4 +1,4 @@
-// A prompt that is too long, in each of the ways in which servers say so.
+// Refusals of an overlong prompt, in the words of each kind of server.
 
 import type { Refusal } from '../wire/wire.ts';
 

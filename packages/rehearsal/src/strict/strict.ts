@@ -1,4 +1,4 @@
-// Everything for which the real API would refuse a request.
+// All checks for which the real API would refuse a request.
 
 import type { Prompt } from '../meter/cache.ts';
 import { textOf, type JsonObject } from '../json.ts';

@@ -1,4 +1,4 @@
-// Anthropic Messages: how its requests read and how its answers look.
+// Anthropic Messages: reads requests and writes answers in this format.
 
 import { isList, objectsIn, textOf, type Json, type JsonObject } from '../json.ts';
 import {
@@ -73,7 +73,7 @@ const STOP_REASONS: Record<Stop, string> = {
 };
 
 function* frames(reply: Reply): Generator<Frame> {
-  // The start event counts the first token, as the real one does; the last event carries the total.
+  // The start event counts the first token, as in the real API; the last event has the total.
   yield frame('start', 'message_start', {
     type: 'message_start',
     message: { ...message(reply), usage: usage(reply, 1) },
@@ -111,7 +111,7 @@ function* frames(reply: Reply): Generator<Frame> {
 }
 
 function* deltas(part: ReplyPart, index: number, chunkChars: number): Generator<Frame> {
-  // The fixed text round a delta is made once: an answer may have hundreds of thousands of them.
+  // The fixed text around a delta is made once: an answer may have hundreds of thousands of deltas.
   const start = `{"type":"content_block_delta","index":${index},"delta":`;
   const delta = (json: string): Frame => ({ kind: 'content', event: 'content_block_delta', data: `${start}${json}}` });
   switch (part.type) {

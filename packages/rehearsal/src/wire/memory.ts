@@ -9,7 +9,7 @@ import { outputId } from './openai-responses.ts';
 import type { Api, Reply } from './wire.ts';
 
 export type Memory = {
-  /** Which item came right after a reasoning item, by its id, and the other way round. */
+  /** The item that followed a reasoning item, by its id, and the reverse. */
   readonly after: ReadonlyMap<string, string>;
   readonly before: ReadonlyMap<string, string>;
   readonly stored: ReadonlySet<string>;

@@ -102,7 +102,7 @@ function* frames(reply: Reply, request: JsonObject): Generator<Frame> {
   );
   let index = 0;
   for (const part of reply.parts) {
-    // Chat Completions keeps reasoning to itself; only compatible servers show it, and those are faults here.
+    // Chat Completions hides reasoning; only compatible servers show it, and those are faults here.
     if (part.type === 'text')
       for (const piece of part.pieces.each()) yield chunk('content', `{"${content}":${JSON.stringify(piece)}}`, 'null');
     if (part.type !== 'call') continue;

@@ -1,4 +1,4 @@
-// OpenAI Responses: how its requests read and how its answers look.
+// OpenAI Responses: reads requests and writes answers in this format.
 
 import { isList, objectsIn, textOf, type Json, type JsonObject } from '../json.ts';
 import { contentText, errorObject } from './openai-chat.ts';
@@ -87,7 +87,7 @@ type Place = {
 function* inside(part: ReplyPart, { reply, number, output_index, item_id }: Place): Generator<Frame> {
   const event = (type: string, rest: JsonObject): Frame =>
     number((sequence_number) => frame('other', { type, sequence_number, item_id, output_index, ...rest }));
-  // The fixed text of a delta is made once: an answer may have hundreds of thousands of them.
+  // The fixed text of a delta is made once: an answer may have hundreds of thousands of deltas.
   const deltas = (type: string, rest: JsonObject): ((piece: string) => Frame) => {
     const tail = JSON.stringify({ item_id, output_index, ...rest }).slice(1);
     return (piece) =>

@@ -3,12 +3,12 @@
 
 import type { Json, JsonObject } from '../json.ts';
 
-/** Named as the providers that speak it: `openai` is the Responses API, `openai-chat` Chat Completions. */
+/** Named like the providers that use it: `openai` is the Responses API, `openai-chat` Chat Completions. */
 export type Api = 'anthropic' | 'openai' | 'openai-chat';
 
 // ── requests ──────────────────────────────────────────────────────────────────────────────────
 
-/** A conversation in words that no API owns, oldest first. */
+/** A conversation in a neutral format, oldest message first. */
 export type Said =
   | { readonly by: 'user'; readonly text: string }
   | { readonly by: 'assistant'; readonly calls: readonly { readonly id: string; readonly name: string }[] }
@@ -38,11 +38,11 @@ export type RequestView = {
   readonly text: string;
   /** Results of tools since the last answer. */
   readonly results: readonly ToolOutput[];
-  /** Every text since the last answer: results and what the user said. */
+  /** Every text since the last answer: results and user messages. */
   readonly latest: readonly string[];
   readonly step: number;
   readonly turn: number;
-  /** How many answers the conversation holds. */
+  /** Number of answers in the conversation. */
   readonly answers: number;
   readonly body: JsonObject;
   readonly headers: Readonly<Record<string, string>>;
@@ -52,7 +52,7 @@ export type RequestView = {
 
 export type Stop = 'end' | 'calls' | 'length' | 'refusal' | 'filter' | 'pause' | 'context' | 'failed';
 
-/** `input` is what was neither read from nor written to the cache. */
+/** `input`: tokens neither read from the cache nor written to it. */
 export type TokenCounts = {
   readonly input: number;
   readonly output: number;
@@ -65,7 +65,7 @@ export type ReplyPart =
   | { readonly type: 'text'; readonly pieces: Pieces }
   | { readonly type: 'thinking'; readonly text: string; readonly seal: string }
   | { readonly type: 'redacted'; readonly seal: string }
-  /** `wireArgs` is what stands where the arguments' JSON text belongs. */
+  /** `wireArgs`: the value to send in place of the arguments' JSON text. */
   | { readonly type: 'call'; readonly id: string; readonly name: string; readonly args: Json; readonly wireArgs: Json };
 
 /** Text in the pieces in which it is streamed. */
@@ -76,7 +76,7 @@ export type Pieces = {
 };
 
 export type Reply = {
-  /** 24 hexadecimal digits, unlike those of any other reply; each format puts its own prefix before them. */
+  /** 24 hexadecimal digits, unique to each reply; each format adds its own prefix. */
   readonly id: string;
   readonly model: string;
   readonly createdSeconds: number;
@@ -88,7 +88,7 @@ export type Reply = {
 
 // ── frames ────────────────────────────────────────────────────────────────────────────────────
 
-/** `content` is a piece of the answer, `stop` says why it stopped, `end` is the terminal event. */
+/** `content` is a piece of the answer, `stop` gives its reason, `end` is the terminal event. */
 export type Frame = {
   readonly kind: 'start' | 'content' | 'stop' | 'end' | 'other';
   readonly event?: string;
@@ -112,11 +112,11 @@ export type Wire = {
   readonly whole: (reply: Reply, request: JsonObject) => JsonObject;
   readonly errorBody: (refusal: Refusal, requestId: string) => JsonObject;
   readonly errorFrame: (refusal: Refusal) => Frame;
-  /** The header that carries the request's id. */
+  /** The name of the header with the request's id. */
   readonly requestIdHeader: string;
 };
 
-/** Pieces of at most `size` UTF-16 units, never parting a surrogate pair. */
+/** Pieces of at most `size` UTF-16 units, without splitting a surrogate pair. */
 export function* slices(text: string, size: number): Generator<string> {
   for (let from = 0; from < text.length;) {
     let to = Math.min(from + size, text.length);
@@ -127,7 +127,7 @@ export function* slices(text: string, size: number): Generator<string> {
   }
 }
 
-/** The text of arguments as it is streamed; what is no text is not streamed in pieces. */
+/** The arguments as streamed text; values other than text are not split. */
 export function argumentPieces(wireArgs: Json, size: number): Iterable<string> {
   return typeof wireArgs === 'string' ? slices(wireArgs, size) : [];
 }

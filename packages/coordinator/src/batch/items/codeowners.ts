@@ -9,7 +9,7 @@ export type Owners = readonly { readonly globs: readonly string[]; readonly owne
 
 export function parseOwners(text: string): Owners {
   return text.split('\n').flatMap((line) => {
-    // Sections of GitLab's have no patterns of their own.
+    // GitLab's section headings contain no patterns.
     const words = line
       .replace(/(^|\s)#.*$/, '')
       .trim()
@@ -23,15 +23,15 @@ export function ownersOf(path: string, owners: Owners): readonly string[] {
   return owners.findLast(({ globs }) => globs.some((glob) => matchesGlob(path, glob)))?.owners ?? [];
 }
 
-// As in .gitignore: a pattern with a slash before its end is anchored, one without is looked for in every
-// folder; a folder stands for all that is in it.
+// As in .gitignore: a pattern with a slash before its end is anchored, another one matches in every folder, and a
+// folder covers everything below it.
 function globsOf(pattern: string): readonly string[] {
   const isFolder = pattern.endsWith('/');
   const plain = pattern.replace(/^\//, '').replace(/\/$/, '');
   if (plain === '') return ['**'];
   const isAnchored = pattern.startsWith('/') || plain.includes('/');
   const anywhere = isAnchored ? plain : `**/${plain}`;
-  // `docs/*` names the files in docs, and not what is further down.
+  // `docs/*` covers the files in docs, but not those in folders below it.
   const isFiles = plain.endsWith('/*');
   return [...(isFolder ? [] : [anywhere]), ...(isFiles ? [] : [`${anywhere}/**`])];
 }

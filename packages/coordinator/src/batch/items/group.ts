@@ -12,7 +12,7 @@ const MANIFESTS = ['package.json', 'pyproject.toml', 'Cargo.toml', 'go.mod', 'po
 export type Group = Item & {
   /** The value that items of a group share: file, folder, package folder or owners. */
   readonly name: string;
-  /** Where there were too many files for one task, from 1. */
+  /** Part number, from 1, if a group had too many files for one task. */
   readonly part?: number;
 };
 
@@ -57,7 +57,7 @@ function nameOf(path: string, by: Grouping['by'], { tree, owners }: Around): str
   }
 }
 
-/** The nearest folder with a manifest in it; the top where there is none. */
+/** The nearest folder with a manifest; the top folder if there is none. */
 function packageOf(path: string, tree: Tree): string {
   let folder = posix.dirname(path);
   while (folder !== '.' && !MANIFESTS.some((name) => tree.has(`${folder}/${name}`))) folder = posix.dirname(folder);

@@ -10,19 +10,19 @@ const PROBLEMS_MAX = 20;
 
 /** Results of earlier look-ups outside the tree. */
 export type Sources = {
-  /** From a list or a command; undefined where neither is asked for. */
+  /** Items of a list or a command; undefined if the spec has neither. */
   readonly items: readonly ListedItem[] | undefined;
   /** Files that changed in the range; undefined without a range. */
   readonly changed: readonly string[] | undefined;
 };
 
-/** `where` says for a person where it was listed. */
+/** `where`: the origin of the item, for the user. */
 export type ListedItem = Item & { readonly where: string };
 
 export type Selected = {
   readonly items: readonly Item[];
   readonly problems: readonly SpecProblem[];
-  /** Globs that match nothing: of several repositories they need match in one. */
+  /** Globs without a match: with several repositories, a match in one is enough. */
   readonly unmatched: readonly SpecProblem[];
 };
 
@@ -103,7 +103,7 @@ function missingFiles({ command }: Select, { items = [] }: Sources, tree: Tree):
   );
 }
 
-/** The problem of a glob by its text alone. */
+/** Returns the problem that a glob's text alone shows. */
 export function globProblem(glob: string): string | undefined {
   if (glob.startsWith('/')) return `'${glob}' begins with /; globs are relative to the top of the repository`;
   if (glob.split('/').includes('..')) return `'${glob}' leads out of the repository`;

@@ -18,7 +18,7 @@ const KEYS = ['path', 'files', 'id', 'vars'];
 
 export type Listing = { readonly items: readonly ListedItem[]; readonly problems: readonly SpecProblem[] };
 
-/** `name` is how the source is called: list.txt, standard input, the command. */
+/** `name`: the name of the source, such as list.txt, standard input or the command. */
 export function itemsIn(text: string, { name, key }: { readonly name: string; readonly key: string }): Listing {
   const isNul = text.includes('\0');
   const entries = text.split(isNul ? '\0' : /\r?\n/).map((entry, at) => ({ entry, where: `${name}:${at + 1}` }));
@@ -101,7 +101,7 @@ export async function itemsFrom({ command, cwd, env }: Command, signal: AbortSig
   return itemsIn(Buffer.concat(out).toString('utf8'), { name: 'the command', key });
 }
 
-/** The paths that differ in a range; what is wrong with it where git can't say. */
+/** The paths that differ in a range, or the problem that git reports. */
 export async function changedIn(
   git: Git,
   range: string,

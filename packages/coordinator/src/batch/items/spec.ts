@@ -11,8 +11,8 @@ export type BatchSpec = {
   readonly select: Select;
   readonly group: Grouping;
   readonly task: TaskTemplate;
-  readonly gates: readonly string[]; // on the merged tree
-  readonly setup: readonly string[]; // prepares each workspace
+  readonly gates: readonly string[]; // run on the merged tree
+  readonly setup: readonly string[]; // commands that prepare each workspace
   readonly limits: BatchLimits;
   readonly vars: Readonly<Record<string, string>>;
   readonly workers?: number;
@@ -23,8 +23,8 @@ export type BatchSpec = {
 export type Select = {
   readonly files?: readonly string[]; // globs
   readonly list?: string; // a file with paths; - is standard input
-  readonly diff?: string; // a range of git's, such as main...HEAD
-  readonly command?: string; // prints paths behind each other with NUL, or items as JSON lines
+  readonly diff?: string; // a git range, such as main...HEAD
+  readonly command?: string; // prints NUL-separated paths, or items as JSON lines
   readonly repos?: string; // a file that names repositories
   readonly exclude: readonly string[]; // globs
   readonly contains?: RegExp;
@@ -32,15 +32,15 @@ export type Select = {
 
 export const GROUPINGS = ['file', 'directory', 'codeowners', 'package'] as const;
 
-export type Grouping = { readonly by: (typeof GROUPINGS)[number]; readonly max: number }; // files in a task
+export type Grouping = { readonly by: (typeof GROUPINGS)[number]; readonly max: number }; // files per task
 
-/** Texts with templates in them, except the model. */
+/** All texts are templates, except the model. */
 type TaskTemplate = {
   readonly id?: string;
   readonly title?: string;
   readonly prompt: string;
   readonly gates: readonly string[];
-  readonly model?: string; // as the user named it; no template
+  readonly model?: string; // as the user wrote it; not a template
 };
 
 export type BatchLimits = {
@@ -53,7 +53,7 @@ export type BatchLimits = {
 
 export type StopWhenFailed = { readonly percent: number } | { readonly count: number };
 
-/** How many tasks may fail before the rest is stopped: that one is the last. */
+/** The number of failed tasks that stops the rest. */
 export function failuresMax(stop: StopWhenFailed | undefined, tasks: number): number | undefined {
   if (stop === undefined) return undefined;
   return 'count' in stop ? stop.count : Math.max(1, Math.ceil((tasks * stop.percent) / 100));
@@ -63,11 +63,11 @@ export function failuresMax(stop: StopWhenFailed | undefined, tasks: number): nu
 export type SpecProblem = {
   readonly key: string;
   readonly message: string;
-  /** The written text, and a suggestion. */
+  /** The text as written, and a suggestion. */
   readonly near?: { readonly word: string; readonly known: readonly string[] };
 };
 
-/** One thing that was selected: usually one file. */
+/** A selected item: usually one file. */
 export type Item = {
   readonly files: readonly string[];
   readonly id?: string;

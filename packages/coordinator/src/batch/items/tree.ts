@@ -1,5 +1,4 @@
-// The files of a commit: their paths, and what is in them. Nothing is read from the checkout, since tasks
-// begin from the commit.
+// The files of a commit: paths and contents. Nothing is read from the checkout, since tasks begin from the commit.
 
 import type { Git } from '../../git/git.ts';
 
@@ -9,7 +8,7 @@ const LOOKED_INTO_BYTES_MAX = 4 * 1024 * 1024;
 
 export type TreeFile = {
   readonly path: string;
-  readonly blob: string; // its id: the same content has the same
+  readonly blob: string; // object id: equal for equal content
   readonly mode: string;
   readonly bytes: number;
 };
@@ -25,12 +24,12 @@ export async function treeOf(git: Git, commit: string, signal: AbortSignal): Pro
   return new Map(files);
 }
 
-/** Those that a task can work on: no links. */
+/** The files that a task can work on, which excludes links. */
 export function isPlainFile({ mode }: TreeFile): boolean {
   return mode === '100644' || mode === '100755';
 }
 
-/** The texts of some files, by path. A file that is too large is left out. */
+/** Reads the given files. A file that is too large is left out. */
 export async function* textsOf(
   git: Git,
   files: readonly TreeFile[],

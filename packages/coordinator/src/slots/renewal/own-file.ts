@@ -7,7 +7,7 @@
 import { lstatSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 
 const PERMISSIONS = 0o7777;
-const COMPARED_BYTES_MAX = 16 * 1024; // of a larger one it is cheaper to write it than to look
+const COMPARED_BYTES_MAX = 16 * 1024; // writing a larger file again is faster than comparing it
 
 export function writeOwn(path: string, content: string | Buffer, mode: number): void {
   const bytes = typeof content === 'string' ? Buffer.from(content) : content;
@@ -22,7 +22,7 @@ export function writeOwn(path: string, content: string | Buffer, mode: number): 
   writeFileSync(path, bytes, { flag: isAsLong ? 'r+' : 'w' });
 }
 
-/** The mode of drover's files for a mode of its folders. */
+/** The mode of drover's files, derived from the mode of its folders. */
 export function fileMode(folderMode: number): number {
   return folderMode & 0o666;
 }

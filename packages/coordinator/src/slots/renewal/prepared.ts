@@ -1,11 +1,11 @@
-// What setup made in a slot, kept from task to task: installed packages, a venv, hard links to shared dependencies.
+// Keeps the output of setup in a slot for later tasks: installed packages, a venv, hard links to shared dependencies.
 //
 // Guarantees
 //   1. Kept paths are as setup left them: each file has its inode, mode, size and ctime, and what a worker added is
 //      gone. Otherwise nothing is kept, and setup runs again.
 //   2. A file with several names is compared by mtime, because each further link changes its ctime.
 //   3. Nothing is kept for another key, which covers lockfiles, manifests, commands and the PATH.
-//   4. Nothing outside the tree is looked at or removed, whatever links a worker left.
+//   4. Nothing outside the tree is read or removed, even through links that a worker left.
 //
 // Crash: the record is removed before setup begins, and written whole after it.
 
@@ -40,7 +40,7 @@ type PreparedRecord = Readonly<z.infer<typeof RECORD>>;
 export type TreeState = Readonly<Record<string, string>>;
 
 type SetUpChange = {
-  /** What was in the tree besides its commit, and is not to be kept. */
+  /** Paths in the tree that are neither in its commit nor kept. */
   readonly before: readonly string[];
   readonly state: TreeState | undefined; // of `before`
   readonly after: readonly string[];
@@ -80,7 +80,7 @@ export class PreparedTree {
     rmSync(this.#file, { force: true });
   }
 
-  /** Keeps what came to what was there before. Keeps nothing if setup changed that. */
+  /** Keeps everything added since `before`. Keeps nothing if setup changed existing paths. */
   async note({ key, made }: Pick<PreparedRecord, 'key' | 'made'>, change: SetUpChange): Promise<void> {
     const paths = without(change.after, change.before);
     const state = await stateOf(this.#tree, paths);
@@ -101,7 +101,7 @@ export class PreparedTree {
     }
   }
 
-  /** Removes what was added meanwhile. False if anything else is different. */
+  /** Removes what was added meanwhile. Returns false if anything else differs. */
   async #isAsRecorded({ paths, state }: PreparedRecord, trash: string): Promise<boolean> {
     const added: Buffer[] = [];
     let same = 0;
@@ -118,7 +118,7 @@ export class PreparedTree {
   }
 }
 
-/** Undefined if there is too much, or something that is no file, folder or link. */
+/** Returns undefined if there is too much, or an entry that is no file, folder or link. */
 export async function stateOf(tree: string, paths: readonly string[]): Promise<TreeState | undefined> {
   const state: Record<string, string> = {};
   let count = 0;
@@ -131,7 +131,7 @@ export async function stateOf(tree: string, paths: readonly string[]): Promise<T
   return isWhole ? state : undefined;
 }
 
-/** A folder looks the same with other names in it: those are looked at themselves. */
+/** Times of a folder are left out, because its entries are compared themselves. */
 function lookOf(found: Stats, isSingle: boolean): string {
   if (found.isDirectory()) return `d ${found.ino} ${found.mode}`;
   return `${isSingle ? `c ${found.ctimeMs}` : `m ${found.mtimeMs}`} ${found.ino} ${found.mode} ${found.size}`;
@@ -139,7 +139,7 @@ function lookOf(found: Stats, isSingle: boolean): string {
 
 type Look = (path: string, found: Stats) => 'go on' | 'leave out' | 'stop';
 
-/** Returns whether it came to the end: every path was there, in a real folder, and `look` did not stop it. */
+/** Returns true if every path existed in a real folder and `look` stopped at none. */
 async function walk(tree: string, paths: readonly string[], look: Look): Promise<boolean> {
   const waiting = paths.toReversed();
   if (!paths.every((path) => isInTree(tree, path))) return false;

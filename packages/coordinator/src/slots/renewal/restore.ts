@@ -1,7 +1,7 @@
-// Writing files of the index again, and noting in it what they look like now: without git, for a few.
+// Restores a few files of the index without git, and updates their stat data in the index.
 //
-// Only where what git keeps of a file is what a checkout writes. Attributes can say otherwise; where they
-// might, it is left to git.
+// Works only if a checkout would write the stored content unchanged. Attributes can change it; where they might, git
+// restores the files.
 
 import { createHash } from 'node:crypto';
 import { lstatSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -50,7 +50,7 @@ function isSimple({ top, index, missing }: RestoreOrder): boolean {
   return attributes.every((entry) => !missing.includes(entry) && !converts(top, entry));
 }
 
-// It is as drover wrote it: what is not is missing.
+// Attribute files that exist are as drover wrote them.
 function converts(top: string, { kind, path }: IndexEntry): boolean {
   return kind !== 'file' || CONVERTS.test(readFileSync(pathOf(top, path), 'latin1'));
 }

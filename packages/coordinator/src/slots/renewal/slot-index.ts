@@ -26,9 +26,9 @@ const SECOND_MS = 1_000;
 
 export type KeptIndex = {
   readonly index: IndexFile;
-  /** Or later, while drover alone had the tree. */
+  /** When it was written, or later while drover alone had the tree. */
   readonly writtenMs: number;
-  /** The commit that it is an index of, where that is known. */
+  /** The commit that it is an index of, if known. */
   readonly base: string | undefined;
 };
 
@@ -48,7 +48,7 @@ export class SlotIndex {
     this.#mode = mode;
   }
 
-  /** Undefined where it is not one that drover, or git for it, has written. */
+  /** Returns undefined unless drover, or git on its behalf, wrote the index. */
   read(): KeptIndex | undefined {
     const found = statSync(this.path, { throwIfNoEntry: false });
     if (found === undefined) return { index: EMPTY_INDEX, writtenMs: 0, base: undefined };
@@ -61,14 +61,14 @@ export class SlotIndex {
     return { index, writtenMs: found.mtimeMs, base: noted?.digest === digest ? noted.base : undefined };
   }
 
-  /** Before git writes it. */
+  /** Called before git writes the index. */
   expectChange(): void {
     this.#noted = undefined;
-    // Where git was killed while it wrote.
+    // Git was killed while it wrote the index.
     rmSync(`${this.path}.lock`, { force: true });
   }
 
-  /** A crash in between leaves an index that `read` rejects. */
+  /** A crash here leaves an index that `read` rejects. */
   write(bytes: Buffer): void {
     writeOwn(this.path, bytes, this.#mode);
   }
@@ -85,9 +85,9 @@ export class SlotIndex {
   }
 
   /**
-   * Git takes a file for possibly changed if it was written in the same second as the index, and reads it. After a
-   * checkout that is every file. While drover alone has had the tree since then, the index may just as
-   * well have been written now; but not in a second that has hardly begun, since files get late times.
+   * Git reads every file that was written in the same second as the index, because it may have changed. After a
+   * checkout that is every file. While drover alone has the tree, a later write time of the index is equally true, but
+   * not one in a second that has just begun, since files may get late times.
    */
   settleTimes(): void {
     const second = Math.floor(statSync(this.path).mtimeMs / SECOND_MS);
@@ -97,7 +97,7 @@ export class SlotIndex {
   }
 }
 
-// The digest that an index ends with, if it is the one of all the rest.
+// Returns the digest at the end of an index if it matches the rest.
 function digestIn(bytes: Buffer, format: ObjectFormat): string | undefined {
   const end = bytes.length - HASH_BYTES[format];
   const digest = bytes.toString('hex', end);

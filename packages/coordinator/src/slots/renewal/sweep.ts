@@ -24,18 +24,18 @@ import { isWorkerGit, WORKER_GIT } from './worker-git.ts';
 export const CLOCK_MS = 100;
 
 const SECOND_MS = 1_000;
-const BUSY_MS_MAX = 10; // then others get a turn
+const BUSY_MS_MAX = 10; // entries after which the loop yields
 const PERMISSIONS = 0o7777;
-const READ_BYTES_MAX = 1_000_000; // of a file that is read to see whether it has changed; a larger one is written again
+const READ_BYTES_MAX = 1_000_000; // largest file that is read to see if it changed; a larger one is written again
 
-/** How folders looked when every name in them was known, by path. */
+/** Stat data of folders at a time when every name in them was known, by path. */
 export type KnownFolders = Map<string, { readonly inode: number; readonly ctimeMs: number }>;
 
 /** Facts that a commit found about the files. They hold until the tree is used again. */
 export type Sight = {
-  /** Paths of those that don't look as the index says. */
+  /** Paths of files whose stat data differs from the index. */
   readonly touched: ReadonlySet<string>;
-  /** Until then only drover has touched the files. */
+  /** Until this time only drover has used the files. */
   readonly aloneUntilMs: number;
 };
 
@@ -43,7 +43,7 @@ export type SweepOrder = {
   readonly top: string;
   readonly index: IndexFile;
   readonly format: ObjectFormat;
-  /** When the index was written, or later, while drover alone had the tree. */
+  /** When the index was written, or later while drover alone had the tree. */
   readonly indexMs: number;
   readonly folders: KnownFolders;
   /** The mode of folders that drover makes. */
@@ -51,14 +51,14 @@ export type SweepOrder = {
   /** The folder for removed files. */
   readonly trash: string;
   readonly sight?: Sight;
-  /** Paths that stay, one character per byte: prepared, and proven to be as they were. */
+  /** Paths that stay, one character per byte: prepared, and proven unchanged. */
   readonly kept?: ReadonlySet<string>;
 };
 
-/** The files that are missing now; undefined where something couldn't be taken away. */
+/** The files that are missing now; undefined if something could not be removed. */
 export async function sweep(order: SweepOrder): Promise<readonly IndexEntry[] | undefined> {
   const takeAway = (strays: readonly Buffer[]): boolean => strays.every((place) => setAside(place, order.trash));
-  // Folders first: then whatever is looked at by its path is really there.
+  // Folders first: then every path that is read leads through real folders.
   const { kept } = order;
   const strays = await strayNames(order);
   const removed = kept === undefined ? strays : strays.filter((place) => !kept.has(pathIn(order.top, place)));
@@ -68,13 +68,13 @@ export async function sweep(order: SweepOrder): Promise<readonly IndexEntry[] | 
   return [...missing, ...changed];
 }
 
-/** Call it before a worker gets the tree: a change in the moment a folder was made would not show. */
+/** Call it before a worker gets the tree: a change at the moment a folder was made would not show. */
 export function forgetYoung(folders: KnownFolders): void {
   const now = Date.now();
   for (const [path, { ctimeMs }] of folders) if (latestMs(ctimeMs) + CLOCK_MS >= now) folders.delete(path);
 }
 
-/** Gets to know the folders of a clean tree, so that the next sweep needn't read them. */
+/** Records the folders of a clean tree, so that the next sweep need not read them. */
 export async function learnFolders(order: SweepOrder): Promise<void> {
   await strayNames(order);
 }
@@ -89,7 +89,7 @@ function pathIn(top: string, place: Buffer): string {
   return place.toString('latin1', Buffer.byteLength(top) + 1);
 }
 
-// The worker's git folder has files of which the index knows nothing.
+// The worker's git folder has files that the index does not list.
 function unfitGit({ top, mode }: SweepOrder): readonly Buffer[] {
   return isWorkerGit(`${top}/${WORKER_GIT}`, mode) ? [] : [placeOf(top, WORKER_GIT)];
 }
@@ -119,7 +119,7 @@ async function strayNames({ top, index, mode, folders: known }: SweepOrder): Pro
     const inner = new Set(folder.folders);
     const others = readdirSync(place, { encoding: 'latin1' })
       .map((name) => `${within}${name}`)
-      // Whether a file is a file is seen when it is looked at.
+      // A later check finds out whether these are still files.
       .filter((name) => !files.has(name));
     waiting.push(...others.filter((name) => inner.has(name)));
     const unknown = others.filter((name) => !inner.has(name) && name !== WORKER_GIT);
@@ -137,7 +137,7 @@ function isKnown(known: { readonly inode: number; readonly ctimeMs: number } | u
 /** The expected content of a folder, by full paths with one character per byte. */
 type Folder = { readonly files: string[]; readonly folders: string[] };
 
-// The top one's path is the empty string.
+// The path of the top folder is the empty string.
 function foldersIn(entries: readonly IndexEntry[]): ReadonlyMap<string, Folder> {
   const folders = new Map<string, Folder>([['', { files: [], folders: [] }]]);
   let last = '';
@@ -145,7 +145,7 @@ function foldersIn(entries: readonly IndexEntry[]): ReadonlyMap<string, Folder> 
   for (const { path, kind } of entries) {
     if (kind === 'gitlink') continue;
     const end = path.lastIndexOf('/');
-    // Most are in the folder of the one before.
+    // Most paths are in the same folder as the one before.
     if (end !== last.length || !path.startsWith(last)) {
       last = end < 0 ? '' : path.slice(0, end);
       files = folderAt(folders, last).files;
@@ -189,7 +189,7 @@ function suspects({ index, sight }: SweepOrder): readonly IndexEntry[] {
   return index.entries.filter((entry) => sight.touched.has(entry.path) || writtenMs(index.bytes, entry) >= second);
 }
 
-// One that is written differently than it is kept, such as with other line ends, is taken for changed.
+// A file that a checkout converts, such as its line ends, counts as changed.
 function isSame(
   { index: { bytes }, format }: SweepOrder,
   entry: IndexEntry,
@@ -216,7 +216,7 @@ function placeOf(top: string, path: string): Buffer {
   return path === '' ? Buffer.from(top) : Buffer.concat([Buffer.from(`${top}/`), Buffer.from(path, 'latin1')]);
 }
 
-/** A path in the tree, as a string where that is the same, which is quicker. */
+/** A path in the tree; a string if that has the same bytes, because strings are faster. */
 export function pathOf(top: string, path: string): string | Buffer {
   return NOT_ASCII.test(path) ? placeOf(top, path) : `${top}/${path}`;
 }

@@ -30,22 +30,24 @@ const PERMISSIONS = 0o7777;
 
 export const WORKER_GIT = '.git';
 
-// No more folders than git needs to take it for a repository.
+// The folders without which git accepts no repository.
 const FOLDERS = ['', 'refs', 'info', 'objects', 'objects/info'];
 const FILES = ['HEAD', 'packed-refs', 'config', 'objects/info/alternates', 'info/exclude', 'shallow', 'index'];
 
 export type WorkerGit = {
   readonly tree: string;
-  readonly index: string; // drover's own, which is copied
+  readonly index: string; // drover's own index, which is copied
   readonly storeGit: string;
   readonly repository: Repository;
   readonly branch: string;
   readonly base: string;
-  readonly exclude: string; // what is ignored besides what the repository says
-  readonly mode: number; // what folders that drover makes look like
+  readonly exclude: string; // paths ignored in addition to the repository's own rules
+  readonly mode: number; // of the folders that drover makes
 };
 
-/** Whether a git folder has drover's folders and files in it, and no others. The content of the files does not matter. */
+/**
+ * Returns true if a git folder has exactly the folders and files that drover makes. Ignores the content of the files.
+ */
 export function isWorkerGit(folder: string, mode: number): boolean {
   return FOLDERS.every((path) => {
     const place = join(folder, path);
@@ -69,7 +71,7 @@ export function writeWorkerGit(given: WorkerGit): void {
   write('HEAD', head);
   write('packed-refs', `# pack-refs with: peeled fully-peeled sorted \n${base} refs/heads/${branch}\n`);
   write('config', configText({ objectFormat, isBare: false, identity }));
-  // The store borrows all that the user's repository has, and git follows that.
+  // The store borrows all objects of the user's repository, and git follows that.
   write(join('objects', 'info', 'alternates'), `${quotedPath(join(storeGit, 'objects'))}\n`);
   write(join('info', 'exclude'), exclude);
   if (existsSync(shallow)) write('shallow', readFileSync(shallow));
@@ -84,15 +86,15 @@ export function copyIndex(from: string, to: string): void {
 }
 
 /**
- * A file written in the same second as the index may have been changed since without looking so; git
- * therefore reads such files, and knows them by the index's own time. So a copy must not look younger.
+ * A file written in the same second as the index may have changed since without a visible sign, so git reads such
+ * files, judged by the index's own time. A copy must therefore not look younger.
  */
 function beAsOld(index: string, copy: string): void {
   const second = Math.floor(statSync(index).mtimeMs / 1_000);
   utimesSync(copy, second, second);
 }
 
-// It becomes a path here, before git could refuse it.
+// The name becomes a path here, before git could refuse it.
 function checkedBranch(branch: string): string {
   const isGood = branch.split('/').every((part) => /^\w[\w.-]*$/.test(part) && !/\.\.|\.lock$|\.$/.test(part));
   if (isGood) return branch;

@@ -72,7 +72,7 @@ export type Bench = {
 /** The calls of an answer while not all of them have a result. */
 export type OpenCalls = {
   readonly calls: readonly CallPart[];
-  /** Results so far, in the order of the calls. */
+  /** Results so far, in call order. */
   readonly results: (ToolResult | undefined)[];
   /** By position: calls that an earlier process started and did not finish. */
   readonly begun: Map<number, CallLabel>;

@@ -57,7 +57,7 @@ type Mark = { readonly block: Block | undefined; readonly opened: number; readon
 const BLOCKS_MAX = 1_000;
 const NATIVES_MAX = 2 * BLOCKS_MAX; // each block can also have a payload of its own
 const ANSWER_CHARS_MAX = 64 * 1024 * 1024;
-const KEPT_CHARS_MIN = 64; // the least that a stored value counts, however small it is
+const KEPT_CHARS_MIN = 64; // the memory that even the smallest stored value counts for
 // Constant strings: a type built anew for each delta makes later comparisons slow.
 const DELTA = { text: 'text_delta', thinking: 'thinking_delta' } as const;
 const CUT_OFF = 'the call was cut off by the output limit';

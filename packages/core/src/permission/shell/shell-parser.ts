@@ -21,7 +21,7 @@ export function loadParser(): Promise<Parser> {
 /** Returns the syntax tree of a command, or the reason why there is none. */
 export function parseCommand(source: string, parser: Parser): ParsedScript | string {
   if (source.length > COMMAND_CHARS_MAX) return `it is longer than ${COMMAND_CHARS_MAX} characters`;
-  // oxlint-disable-next-line no-control-regex -- exactly those are looked for
+  // oxlint-disable-next-line no-control-regex -- the pattern searches for them
   if (/[\0-\x08\x0b-\x1f\x7f]/.test(source)) return 'it contains control characters';
   const script = parser.parse(source);
   return (script.errors?.length ?? 0) > 0 ? 'it does not parse' : script;

@@ -10,14 +10,14 @@
 // The table is made before the first word is shown, so making it must cost next to nothing.
 
 const CODE_BITS = 7;
-const CODE_LAST = 127; // for all characters from '~' on; 0 is for none
-const GRAM_CHARS = 3; // no literal is shorter
+const CODE_LAST = 127; // code of every character from '~' on; 0 means none
+const GRAM_CHARS = 3; // every literal has at least this length
 const GRAMS = 1 << (CODE_BITS * GRAM_CHARS);
 
 type Entry = { readonly literal: string; readonly indexes: number[] };
 
 export class AnchorSearch {
-  // One bit a gram. The beginnings of literals are in it, too, with zeros for what is missing.
+  // One bit per gram. Short beginnings of literals are included, padded with zeros.
   readonly #starts = new Int32Array(GRAMS / 32);
   readonly #entries = new Map<number, Entry[]>();
 
@@ -26,8 +26,8 @@ export class AnchorSearch {
   }
 
   /**
-   * Where the next literal begins, from `from` on, or else the end of the text. Unless the text is whole, one of which
-   * only the beginning is there counts as well.
+   * Returns where the next literal begins at or after `from`, else the end of the text. Unless `isWhole` is set, a
+   * literal that the end cuts off counts too.
    */
   next(text: string, from: number, isWhole: boolean): number {
     const { length } = text;
@@ -45,7 +45,7 @@ export class AnchorSearch {
     return length;
   }
 
-  /** Which literals (by their index) begin at a place; 'more' where the text ends too early to tell of one. */
+  /** Returns the literals (by index) that begin at a position; 'more' if the text ends too early to tell. */
   literalsAt(text: string, at: number, isWhole: boolean): readonly number[] | 'more' {
     const found: number[] = [];
     if (!isWhole && text.length - at < GRAM_CHARS) return this.#isStart(gramAt(text, at)) ? 'more' : found;
@@ -83,7 +83,7 @@ export class AnchorSearch {
   }
 }
 
-/** Whether the text ends within the literal that may begin there. */
+/** Returns true if the text ends within a literal that may begin there. */
 function isCut(literal: string, text: string, at: number): boolean {
   return text.length - at < literal.length && literal.startsWith(text.slice(at));
 }
@@ -93,7 +93,7 @@ function codeAt(text: string, at: number): number {
   return code < CODE_LAST ? code + 1 : CODE_LAST;
 }
 
-/** Three characters as a number, with zeros behind the end. */
+/** Three characters as a number, padded with zeros at the end of the text. */
 function gramAt(text: string, at: number): number {
   let gram = 0;
   for (let place = at; place < at + GRAM_CHARS; place++)

@@ -6,16 +6,16 @@
 
 const SCRATCH_BYTES = 1_024;
 
-const scratch = Buffer.alloc(SCRATCH_BYTES); // decoding happens at every suspicion, and allocates nothing
+const scratch = Buffer.alloc(SCRATCH_BYTES); // decoding runs for every suspect, so it must not allocate
 const values = valuesOf('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789', '+-', '/_');
 
-/** The part that every base64 text of these bytes shares, at any offset, in both alphabets. */
+/** The part that every base64 text of these bytes contains, at each offset and in both alphabets. */
 export function base64Forms(value: string): string[] {
   const bytes = Buffer.from(value).toString('latin1');
   return [...new Set([0, 1, 2].flatMap((shift) => bothAlphabets(base64Core(bytes, shift))))];
 }
 
-/** The characters that depend on these bytes alone (one a character), when `shift` bytes stand before them in their group. */
+/** The base64 characters that depend on these bytes alone, when `shift` other bytes precede them in their group. */
 export function base64Core(bytes: string, shift: number): string {
   const length = shift + bytes.length;
   return btoa(bytes.padStart(length, '\0')).slice(Math.ceil((shift * 8) / 6), Math.floor((length * 8) / 6));
@@ -27,8 +27,8 @@ export function bothAlphabets(standard: string): string[] {
 }
 
 /**
- * Decodes a stretch that begins with a whole group. The anchor, known to stand at `at` in the result, is put
- * there, since the first characters of its group may be missing or belong to something else.
+ * Decodes base64 from the start of a group. Writes the known anchor at `at`, because the first characters of its group
+ * may be missing or belong to other text.
  */
 export function decodeAround(
   text: string,

@@ -15,7 +15,8 @@ const USER = alphabet(/[^\s"'`<>/?#@:\\()[\]{},;|]/);
 const URL_PASSWORD = alphabet(/[^\s"'`<>/@\\()[\]{},;|]/);
 const PASSWORD = alphabet(/[^\s;"'`<>\\{}[\]()]/);
 const ENV_VALUE = alphabet(/[\w+/~!#%^&*@-]/);
-// What may stand between two lines of a key: line breaks, escaped or not, indentation, quotes, line numbers, the marks of diffs and quoting.
+// Separators between two lines of a key: line breaks, escaped or not, indentation, quotes, line numbers, diff and quote
+// marks.
 const KEY_BREAK = alphabet(/[\s\\nr0-9+|>#*"',-]/);
 const KEY_TEXT = alphabet(/[\s\w\\+/=|>#*:"',-]/);
 const PGP_TEXT = alphabet(/[\s\w\\+/=|>#*:"',.()-]/);
@@ -30,7 +31,7 @@ export const CONTEXT_SHAPES: readonly Shape[] = [
     tail: { of: KEY_TEXT, until: '-----END' },
   },
   {
-    // The two header lines of an encrypted key hold characters that no key does.
+    // The two header lines of an encrypted key contain characters that keys lack.
     id: 'private-key',
     anchors: ['DEK-Info: '],
     body: [

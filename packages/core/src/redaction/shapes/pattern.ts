@@ -6,29 +6,29 @@
 //
 // A run must not be able to swallow the start of the next piece, unless its length is fixed.
 
-/** Which characters belong: one flag per ASCII code, and a last one for everything above. */
+/** A character class: one flag per ASCII code, and a last flag for all other characters. */
 export type Alphabet = Uint8Array;
 
 export type Run = { readonly of: Alphabet; readonly min: number; readonly max: number };
 
-/** The rest of a certain secret: any number of characters, up to a literal if given. */
+/** The tail of a secret that is already certain: any number of characters, up to a literal if given. */
 export type Tail = { readonly of: Alphabet; readonly until?: string };
 
 export type Shape = {
   readonly id: string;
-  readonly anchors: readonly string[]; // every secret of this shape begins with one of them
+  readonly anchors: readonly string[]; // literals with which every secret of this shape begins
   readonly body: readonly (string | Run)[]; // what follows the anchor
-  readonly after?: RegExp; // what must stand before the anchor: sticky, and made of lookbehinds of at most CONTEXT_CHARS
-  readonly needs?: RegExp; // what the secret part must contain
-  readonly shown?: number; // how many pieces stay readable with the anchor; absent: the anchor goes too
-  readonly closing?: string; // what must follow, and stays
+  readonly after?: RegExp; // required text before the anchor: sticky, with lookbehinds of at most CONTEXT_CHARS
+  readonly needs?: RegExp; // required content of the secret part
+  readonly shown?: number; // number of pieces that stay readable with the anchor; if absent, the anchor is redacted too
+  readonly closing?: string; // required text after the secret, which stays readable
   readonly tail?: Tail;
 };
 
-/** Where the secret stands; undefined: it is none; 'more': the text ends too early to tell. */
+/** The position of the secret; undefined if there is none; 'more' if the text ends too early to tell. */
 export type Sighting = { readonly start: number; readonly end: number } | 'more' | undefined;
 
-/** How far back `after` may look. */
+/** The longest text that `after` may inspect backwards. */
 export const CONTEXT_CHARS = 128;
 
 const ASCII = 128;
@@ -43,32 +43,32 @@ export function alphabet(member: RegExp): Alphabet {
 export const HEX = alphabet(/[0-9a-f]/);
 export const ALNUM = alphabet(/[A-Za-z0-9]/);
 export const UPPER = alphabet(/[A-Z0-9]/);
-export const WORD = alphabet(/[\w-]/); // also base64 as it is written in addresses
+export const WORD = alphabet(/[\w-]/); // including URL-safe base64
 export const DOTTED = alphabet(/[\w.-]/);
 export const BASE64 = alphabet(/[A-Za-z0-9+/]/);
-export const BASE64_ANY = alphabet(/[\w+/-]/); // both alphabets
-export const PADDED = alphabet(/[\w+/=-]/); // both alphabets, to the very end
-export const WRAPPED = alphabet(/[\w+/=\r\n-]/); // the same, in lines
+export const BASE64_ANY = alphabet(/[\w+/-]/); // base64 in both alphabets
+export const PADDED = alphabet(/[\w+/=-]/); // base64 in both alphabets, with padding
+export const WRAPPED = alphabet(/[\w+/=\r\n-]/); // base64 with line breaks
 
 function isMember(of: Alphabet, code: number): boolean {
   return of[code < ASCII ? code : ASCII] === 1;
 }
 
-/** Where the run that begins at `from` ends, looking no further than `limit`. */
+/** Returns the end of the run of matching characters that begins at `from`, at most `limit`. */
 export function runEnd(of: Alphabet, text: string, from: number, limit: number): number {
   let at = from;
   while (at < limit && isMember(of, text.charCodeAt(at))) at++;
   return at;
 }
 
-/** Whether the anchor at `start` stands where the shape allows it. */
+/** Returns true if the shape allows the anchor at `start`, by the text before it. */
 export function isAllowedAt(shape: Shape, text: string, start: number): boolean {
   if (shape.after === undefined) return true;
   shape.after.lastIndex = start;
   return shape.after.test(text);
 }
 
-/** Recognises the shape that has its anchor there; `isWhole` says that nothing follows the text. */
+/** Matches the shape at its anchor; `isWhole`: nothing follows the text. */
 export function matchBody(
   shape: Shape,
   text: string,
@@ -90,13 +90,13 @@ export function matchBody(
   return { start, end: at };
 }
 
-/** The longest text that can be needed to tell. */
+/** The longest text needed to decide. */
 export function reachOf(shape: Shape): number {
   const body = shape.body.reduce((sum, piece) => sum + (typeof piece === 'string' ? piece.length : piece.max), 0);
   return Math.max(...shape.anchors.map((anchor) => anchor.length)) + body + (shape.closing?.length ?? 0);
 }
 
-/** Where a literal expected at `at` ends. */
+/** Returns the end of a literal expected at `at`. */
 export function literalEnd(literal: string, text: string, at: number, isWhole: boolean): number | 'more' | undefined {
   if (text.startsWith(literal, at)) return at + literal.length;
   const isCut = !isWhole && text.length - at < literal.length && literal.startsWith(text.slice(at));

@@ -24,31 +24,32 @@ import { TOKEN_SHAPES } from './token-shapes.ts';
 
 export type Suspect = {
   readonly label: string;
-  readonly anchor: string; // begins at `start`; searched for by its first ANCHOR_CHARS only
+  readonly anchor: string; // the literal at `start`; the search uses only its first ANCHOR_CHARS
   readonly tail?: Tail;
-  readonly isRun: boolean; // all of it is made of the characters of its tail
-  /** Asked where the whole anchor stands; `isWhole` says that nothing follows the text. */
+  readonly isRun: boolean; // the class of all characters of its tail
+  /** Judges an occurrence of the whole anchor; `isWhole`: nothing follows the text. */
   readonly judge: (text: string, start: number, isWhole: boolean) => Sighting;
 };
 
-/** How much of an anchor is searched for: more makes the search larger and hardly more selective. */
+/** The searched length of an anchor: a longer one makes the search larger and hardly more selective. */
 export const ANCHOR_CHARS = 6;
 
-// A longer value is looked for in pieces, so that a stream never waits for the whole of it.
+// A longer value is searched in pieces, so that a stream never waits for all of it.
 const PIECE_CHARS = 256;
-const PEEK_CHARS = 32; // of base64, to see first whether it is worth decoding more
-const BASE64_CONTEXT_CHARS = 32; // how far back base64 is decoded to see what stands before an anchor
+const PEEK_CHARS = 32; // base64 characters that are decoded first, to decide whether to decode more
+const BASE64_CONTEXT_CHARS = 32; // base64 characters that are decoded before an anchor, for its context
 
 const BASE64_TAIL: Tail = { of: PADDED };
 const WRAPPED_TAIL: Tail = { of: WRAPPED };
-const PRINTABLE = /^[\t\n\r\x20-\x7e]*$/; // random bytes are not
-const GARBAGE_CHARS = 6; // how many characters before an anchor must be text
+const PRINTABLE = /^[\t\n\r\x20-\x7e]*$/; // random bytes rarely match
+const GARBAGE_CHARS = 6; // characters before an anchor that must be text
 
 export type Scope = 'values and shapes' | 'values only';
 
 /**
- * All suspects; where two claim the same text, the earlier one names it. Values come first, so that a value has the
- * same name in the journal, which knows shapes, as in a request, which does not: a resumed session sends the same bytes.
+ * Returns all suspects; of two with the same text, the earlier one names it. Values come first, so that a value has the
+ * same name in the journal, which knows shapes, and in a request, which does not. A resumed session then sends the same
+ * bytes.
  */
 export function suspectsFor(values: Iterable<string>, scope: Scope): Suspect[] {
   const shapes = scope === 'values only' ? [] : [...TOKEN_SHAPES, ...CONTEXT_SHAPES];
@@ -74,10 +75,10 @@ function inPlainText(shape: Shape, anchor: string): Suspect {
   };
 }
 
-/** One suspect for each place in a group of three bytes where an anchor may begin, and for each alphabet. */
+/** One suspect for each offset of an anchor within a group of three bytes, and for each alphabet. */
 function inBase64(shape: Shape): Suspect[] {
-  // Whoever writes a key's first line in base64 writes a key. The rest of it may stand in further lines,
-  // which nothing tells from other base64.
+  // The first line of a key in base64 counts as a key. Its rest may follow in further lines, which look like any other
+  // base64.
   const isKey = shape.tail?.until !== undefined;
   const label = `[redacted:${shape.id}]`;
   const tail = isKey ? WRAPPED_TAIL : BASE64_TAIL;
@@ -96,20 +97,20 @@ function inBase64(shape: Shape): Suspect[] {
 type Encoded = {
   readonly shape: Shape;
   readonly anchor: string;
-  readonly shift: number; // how many bytes of its group stand before the anchor
+  readonly shift: number; // bytes of its group that precede the anchor
   readonly reachChars: number;
 };
 
 function judgeBase64({ shape, anchor, shift, reachChars }: Encoded): Suspect['judge'] {
   return (text, start, isWhole) => {
-    const group = start - Math.ceil((shift * 8) / 6); // where the anchor's group of four characters begins
+    const group = start - Math.ceil((shift * 8) / 6); // start of the anchor's group of four characters
     const from = shape.after === undefined ? group : contextStart(text, group, start);
     const at = ((group - from) / 4) * 3 + shift;
-    // A short look tells most of what is no secret.
+    // A short sample rules out most text that is no secret.
     for (const chars of [PEEK_CHARS, reachChars]) {
       const end = runEnd(BASE64_ANY, text, start, Math.min(text.length, start + chars));
       const decoded = decodeAround(text, { from, end }, { anchor, at });
-      // If it decodes to no text, a word is glued to its front, and the text starts at the anchor.
+      // If the result is no text, a word precedes it without a gap, and the encoded text starts at the anchor.
       const isAllowed = isGarbage(decoded, at) ? isAllowedAt(shape, anchor, 0) : isAllowedAt(shape, decoded, at);
       if (!isAllowed) return undefined;
 
@@ -126,7 +127,7 @@ function judgeBase64({ shape, anchor, shift, reachChars }: Encoded): Suspect['ju
 function exactly(form: string, tail?: Tail): Suspect[] {
   const pieces: string[] = [];
   for (let at = 0; at < form.length; at += PIECE_CHARS) pieces.push(form.slice(at, at + PIECE_CHARS));
-  // The rest at the end may be short and common, so it is searched together with the text before it.
+  // The last piece may be short and common, so it is searched together with the text before it.
   if (pieces.length > 1) pieces.splice(-1, 1, form.slice(-PIECE_CHARS));
   return pieces.map((piece) => ({
     label: '[redacted:value]',
@@ -142,7 +143,7 @@ function judgeLiteral(literal: string): Suspect['judge'] {
   return (_, start) => ({ start, end: start + literal.length });
 }
 
-/** As far back from the anchor's group as whole groups of base64 go. */
+/** Returns where the base64 before the anchor's group starts, in whole groups. */
 function contextStart(text: string, group: number, start: number): number {
   let from = group;
   if (group < 0 || runEnd(BASE64_ANY, text, group, start) < start) return from;

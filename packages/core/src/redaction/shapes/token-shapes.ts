@@ -20,12 +20,12 @@ import {
   WORD,
 } from './pattern.ts';
 
-// A letter before the token is no part of its word when it belongs to an escape: `\n`, `\u0022`, `%3D`, a terminal's colour.
+// A letter before the token is ignored if it belongs to an escape: `\n`, `\u0022`, `%3D`, a terminal colour.
 const ESCAPE = String.raw`\\[nrtbf]|\\u[0-9a-fA-F]{4}|%[0-9a-fA-F]{2}|\x1b\[[0-9;]{0,12}m`;
 const EDGE = new RegExp(String.raw`(?<![A-Za-z0-9_])|(?<=${ESCAPE})`, 'y');
-// Three letters turn up in base64 by chance, so the shortest anchors must not stand inside any.
+// Base64 contains any three letters by chance, so the shortest anchors must not stand inside base64.
 const BASE64_EDGE = new RegExp(String.raw`(?<![\w+/-])|(?<=${ESCAPE})`, 'y');
-// A run of word characters is then read once, and not once for every anchor in it.
+// With this, a run of word characters is read once, and not once for each anchor in it.
 const WORD_EDGE = new RegExp(String.raw`(?<![\w-])|(?<=${ESCAPE})`, 'y');
 
 const UPPER_BASE32 = alphabet(/[A-Z0-9]/);
@@ -35,11 +35,11 @@ const TILDED = alphabet(/[\w.~-]/);
 const FLY = alphabet(/[\w+/=,-]/);
 const ALL_HEX = Array.from('0123456789abcdef');
 
-// A Discord token begins with its owner's id, a decimal number, in base64: these are all beginnings of two digits.
+// A Discord token begins with its owner's id, a decimal number, in base64: these are the encodings of two digits.
 const DISCORD_STARTS = Array.from({ length: 90 }, (_, index) => btoa(String(index + 10)).slice(0, 3));
 
 export const TOKEN_SHAPES: readonly Shape[] = [
-  // models
+  // model providers
   token('anthropic-key', ['sk-ant-'], WORD, 20),
   token('openrouter-key', ['sk-or-v1-'], WORD, 32),
   token('langfuse-secret-key', ['sk-lf-'], WORD, 32),
@@ -165,7 +165,7 @@ export const TOKEN_SHAPES: readonly Shape[] = [
   token('brevo-key', ['xkeysib-', 'xsmtpsib-'], WORD, 60),
   { ...token('resend-key', ['re_'], ALNUM, 8, '_', fixed(ALNUM, 20)), after: EDGE },
   { ...token('mandrill-key', ['md-'], WORD, 22), after: WORD_EDGE, needs: /(?=.*\d)(?=.*[A-Z])/ },
-  // money and shops
+  // payment and shops
   token('stripe-key', ['sk_live_', 'rk_live_', 'sk_test_', 'rk_test_'], ALNUM, 16),
   token('stripe-webhook-secret', ['whsec_'], BASE64, 24),
   token('square-token', ['sq0atp-', 'sq0csp-', 'sq0idp-'], WORD, 20),
@@ -225,7 +225,7 @@ export const TOKEN_SHAPES: readonly Shape[] = [
 ];
 
 function token(id: string, anchors: readonly string[], of: Alphabet, length: number, ...rest: (string | Run)[]): Shape {
-  // Only the last run may go on for ever; one before a separator goes on for a while.
+  // Only the last run has no upper length; one before a separator is bounded.
   const first = rest.length === 0 ? fixed(of, length) : { of, min: length, max: length + 12 };
   const last = rest.at(-1) ?? first;
   return { id, anchors, body: [first, ...rest], ...(typeof last === 'string' ? {} : { tail: { of: last.of } }) };

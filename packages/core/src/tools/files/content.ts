@@ -85,7 +85,7 @@ async function replaceIn(folder: HeldFolder, { name, shown }: Named, text: strin
   }
 }
 
-/** The path is real: a link there was put there meanwhile. */
+/** The path was resolved before, so a link here was created meanwhile. */
 async function existing(path: string): Promise<Stats | undefined> {
   try {
     return await lstat(path);
@@ -120,7 +120,7 @@ async function namesIn(real: string): Promise<readonly string[]> {
     await using folder = await holdFolder(real);
     return await readdir(folder.at);
   } catch {
-    // There is no such folder, or it is not for this user: nothing to suggest.
+    // The folder is missing or not readable: nothing to suggest.
     return [];
   }
 }

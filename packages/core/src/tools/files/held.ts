@@ -14,11 +14,11 @@ import { basename, dirname, join } from 'node:path';
 import { ToolError } from '../../errors.ts';
 import { codeOf } from './paths.ts';
 
-const O_PATH = 0x20_0000; // Node has no name for it
+const O_PATH = 0x20_0000; // Node has no constant for it
 const isLinux = process.platform === 'linux';
 
 export type HeldFolder = AsyncDisposable & {
-  /** Leads to the folder, whatever its path leads to. */
+  /** A path that leads to this folder even if the folder is renamed or replaced. */
   readonly at: string;
 };
 
@@ -29,7 +29,7 @@ export function checkPlace(
 ): void {
   if (!isLinux) return;
   const place = readlinkSync(`/proc/self/fd/${fd}`);
-  // A file that was replaced meanwhile is told as deleted.
+  // The system reports a file that was replaced meanwhile as deleted.
   if (place === real || place === `${real} (deleted)`) return;
   throw new ToolError(`${shown} was exchanged for something else while it was opened: try again`);
 }

@@ -3,7 +3,7 @@
 // Models often lose line ends, trailing blanks and indentation. The tolerant search ignores white space, matches
 // whole lines, and gives the new text the indentation of the file.
 
-/** A search stops at this number of matches, so it means so many or more. */
+/** A search stops at this number of matches, so it means this number or more. */
 export const MATCHES_MAX = 10_000;
 
 /** `replacement` replaces text.slice(from, to). */

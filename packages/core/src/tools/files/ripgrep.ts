@@ -3,8 +3,8 @@
 // ripgrep respects the project's ignore files. Its --glob would override them, so a pattern is passed as a file
 // type, which matches names only. This module matches the folders of the pattern.
 //
-// With a sandbox that shows ripgrep, it runs inside: a command of another session in the same folder could put a link in
-// the place of a folder while it is searched.
+// With a sandbox that shows ripgrep, it runs inside: a command of another session in the same folder could put a link
+// in the place of a folder while it is searched.
 
 import { stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, matchesGlob } from 'node:path';

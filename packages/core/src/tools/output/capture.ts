@@ -16,7 +16,7 @@ import { Ring } from './ring.ts';
 
 export const OUTPUT_CHARS_MAX = 30_000;
 const HEAD_CHARS = 12_000;
-const TAIL_CHARS = 16_500; // the rest is for the line between, and for notes of the tool
+const TAIL_CHARS = 16_500; // the rest is for the omission line and for notes of the tool
 const FILE_BYTES_MAX = 64_000_000;
 const CUT_AT_LINE_WITHIN_CHARS = 500;
 // A character of a JavaScript string takes at most three bytes of UTF-8.
@@ -28,7 +28,7 @@ export type Captured = {
   readonly text: string;
   readonly bytes: number;
   readonly file?: string;
-  readonly lines?: number; // of the whole output; absent where all of it is in `text`
+  readonly lines?: number; // of the whole output; absent if `text` has all of it
 };
 
 const LF = 0x0a;

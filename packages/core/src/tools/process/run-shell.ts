@@ -4,7 +4,8 @@
 //   1. With a sandbox, the command never runs outside it. A sandbox that does not start is a DroverError, never a
 //      result of the command.
 //   2. stdout and stderr arrive as one stream, in the order they were written.
-//   3. A command that fills a disk, with bytes or with files, is ended while there is still space for drover's own files.
+//   3. A command that fills a disk, with bytes or with files, is ended while there is still space for drover's own
+//      files.
 
 import { statfsSync } from 'node:fs';
 import { mounts } from '@drover/sandbox/linux/bubblewrap';
