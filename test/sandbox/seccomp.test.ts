@@ -55,8 +55,8 @@ test('the program for arm64 makes its call and exits with the error', () => {
   ]);
 });
 
-// Written out here a second time, so that a call which leaves the table is missed: calls that look into processes, keys,
-// io_uring, bpf, perf and userfaultfd, mounts, namespaces, kernels and modules.
+// Written out here a second time, so that a call which leaves the table is missed: calls that look into processes,
+// keys, io_uring, bpf, perf and userfaultfd, mounts, namespaces, kernels and modules.
 const MUST_FAIL: Readonly<Record<Architecture, readonly number[]>> = {
   x64: [
     101, 310, 311, 312, 438, 248, 249, 250, 425, 426, 427, 321, 298, 323, 165, 166, 155, 161, 428, 429, 430, 431, 432,

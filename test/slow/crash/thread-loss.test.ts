@@ -1,5 +1,5 @@
-// A thread with four attempts, ended by one of them at every record of the run's journal: by an exception, by a full heap
-// and by a loop.
+// A thread with four attempts, ended by one of them at every record of the run's journal: by an exception, by a full
+// heap and by a loop.
 //
 // DROVER_LOSS_RECORDS=40-60 selects records.
 
