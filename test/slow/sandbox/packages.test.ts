@@ -1,20 +1,39 @@
 // Package managers work inside with the host they need allowed, and fail within seconds without it.
 
-import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { programOn } from '@drover/core/tools/process/program';
 import { parseHostRule } from '@drover/sandbox/net/hosts';
 import { openProxy } from '@drover/sandbox/net/proxy';
 import { expect, onTestFinished, test } from 'vitest';
 import { box, type Box, inSandbox, runInside } from '../../support/sandbox/box.ts';
-import { npmRegistry, pythonIndex } from '../../support/sandbox/registries.ts';
+import { crateRegistry, goProxy, npmRegistry, pythonIndex } from '../../support/sandbox/registries.ts';
 
-const PNPM = programOn(process.env['PATH'] ?? '', 'pnpm');
-const has = (name: string) => programOn(process.env['PATH'] ?? '', name) !== undefined;
+const PNPM = findPnpm();
+
+function has(name: string): boolean {
+  if (programOn(process.env['PATH'] ?? '', name) !== undefined) return true;
+  process.stderr.write(`\n*** LEFT OUT, for want of ${name}: packages of ${name} inside the sandbox.\n\n`);
+  return false;
+}
+
+/** The pnpm on the PATH, or the one that the project pins, from the registry. */
+function findPnpm(): string | undefined {
+  const found = programOn(process.env['PATH'] ?? '', 'pnpm');
+  if (found !== undefined) return found;
+  try {
+    const args = ['--yes', '--package', 'pnpm@12.18.0', '--call', 'command -v pnpm'];
+    return execFileSync('npx', args, { encoding: 'utf8', timeout: 120_000, cwd: tmpdir() }).trim();
+  } catch {
+    process.stderr.write('\n*** LEFT OUT, for want of pnpm and a registry: pnpm install inside the sandbox.\n\n');
+    return undefined;
+  }
+}
 
 inSandbox('package managers inside the sandbox', (system) => {
-  /** A box in which commands reach these hosts. */
+  /** A box in which commands reach these hosts. All names resolve to this machine. */
   async function connected(hosts: readonly string[]): Promise<Box & { readonly seen: readonly string[] }> {
     const folder = mkdtempSync(join(tmpdir(), 'drover-net-'));
     const seen: string[] = [];
@@ -23,6 +42,7 @@ inSandbox('package managers inside the sandbox', (system) => {
     const proxy = await openProxy({
       rules,
       socket,
+      resolve: async () => ['127.0.0.1'],
       onConnection: ({ host, port }) => void seen.push(`${host}:${port}`),
     });
     onTestFinished(async () => {
@@ -80,6 +100,41 @@ inSandbox('package managers inside the sandbox', (system) => {
     expect(ran.output).toMatch(/tiny wheel\n$/);
   });
 
+  test.runIf(has('cargo'))('cargo builds a crate with a path dependency and one of an allowed registry', async () => {
+    const { port, asked } = await crateRegistry();
+    const here = await connected([`localhost:${port}`]);
+    fill(here.root, {
+      'Cargo.toml':
+        '[package]\nname = "app"\nversion = "0.1.0"\nedition = "2021"\n[dependencies]\ntiny-crate = "1.0.0"\nbeside = { path = "beside" }\n',
+      'src/main.rs': 'fn main() { println!("{} {}", tiny_crate::NAME, beside::twice(21)); }\n',
+      'beside/Cargo.toml': '[package]\nname = "beside"\nversion = "0.1.0"\nedition = "2021"\n',
+      'beside/src/lib.rs': 'pub fn twice(n: u32) -> u32 { 2 * n }\n',
+      '.cargo/config.toml': `[source.crates-io]\nreplace-with = "mirror"\n[source.mirror]\nregistry = "sparse+http://localhost:${port}/index/"\n`,
+    });
+    const ran = await runInside(here, 'cargo build -q 2>&1 && target/debug/app');
+    expect(ran.output).toBe('tiny crate 42\n');
+    expect(asked).toContain('/crates/tiny-crate/1.0.0/download');
+    expect(new Set(here.seen)).toEqual(new Set([`localhost:${port}`]));
+  });
+
+  test.runIf(has('go'))('go builds a module with a package of its own and one of an allowed proxy', async () => {
+    const { port, asked } = await goProxy();
+    // Go never uses a proxy for localhost, so the mirror has a name.
+    const mirror = `mirror.example.com:${port}`;
+    const here = await connected([mirror, `127.0.0.1:${port}`]);
+    fill(here.root, {
+      'go.mod': 'module example.com/app\n\ngo 1.18\n\nrequire example.com/tiny v1.0.0\n',
+      'main.go':
+        'package main\n\nimport (\n\t"fmt"\n\n\t"example.com/app/beside"\n\t"example.com/tiny"\n)\n\nfunc main() { fmt.Println(tiny.Name, beside.Twice(21)) }\n',
+      'beside/beside.go': 'package beside\n\nfunc Twice(n int) int { return 2 * n }\n',
+    });
+    const settings = `GOPROXY=http://${mirror} GOSUMDB=off GOFLAGS=-mod=mod CGO_ENABLED=0`;
+    const ran = await runInside(here, `${settings} go build -o app . 2>/dev/null; ./app`, { timeoutMs: 300_000 });
+    expect(ran.output).toBe('tiny module 42\n');
+    expect(asked).toContain('/example.com/tiny/@v/v1.0.0.zip');
+    expect(new Set(here.seen)).toEqual(new Set([mirror]));
+  });
+
   test.runIf(has('npm'))('npm fails within seconds if its registry is not allowed, and names the host', async () => {
     const here = await connected(['other.example.com']);
     project(here.root, 1);
@@ -103,3 +158,10 @@ inSandbox('package managers inside the sandbox', (system) => {
     expect(performance.now() - begun).toBeLessThan(15_000);
   });
 });
+
+function fill(root: string, files: Readonly<Record<string, string>>): void {
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), content);
+  }
+}

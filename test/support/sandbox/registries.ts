@@ -49,6 +49,42 @@ export function pythonIndex(): Promise<Registry> {
   });
 }
 
+/** Serves the crate `tiny-crate` 1.0.0 as a sparse index of cargo, below `/index/`. */
+export function crateRegistry(): Promise<Registry> {
+  const folder = temporary();
+  write(folder, {
+    'tiny-crate-1.0.0/Cargo.toml': '[package]\nname = "tiny-crate"\nversion = "1.0.0"\nedition = "2021"\n',
+    'tiny-crate-1.0.0/src/lib.rs': 'pub const NAME: &str = "tiny crate";\n',
+  });
+  runSync('tar', ['czf', 'tiny.crate', 'tiny-crate-1.0.0'], { cwd: folder });
+  const crate = readFileSync(join(folder, 'tiny.crate'));
+  const cksum = createHash('sha256').update(crate).digest('hex');
+  return serve((path, origin) => {
+    if (path === '/index/config.json') return JSON.stringify({ dl: `${origin}/crates` });
+    if (path === '/crates/tiny-crate/1.0.0/download') return crate;
+    if (path !== '/index/ti/ny/tiny-crate') return undefined;
+    return JSON.stringify({ name: 'tiny-crate', vers: '1.0.0', deps: [], cksum, features: {}, yanked: false });
+  });
+}
+
+/** Serves the module `example.com/tiny` v1.0.0 as GOPROXY does. */
+export function goProxy(): Promise<Registry> {
+  const folder = temporary();
+  const mod = 'module example.com/tiny\n\ngo 1.18\n';
+  const module = 'example.com/tiny@v1.0.0';
+  write(folder, { [`${module}/go.mod`]: mod, [`${module}/tiny.go`]: 'package tiny\n\nconst Name = "tiny module"\n' });
+  const add = `import os, zipfile; z = zipfile.ZipFile('tiny.zip', 'w'); [z.write('${module}/' + f) for f in os.listdir('${module}')]; z.close()`;
+  runSync('python3', ['-c', add], { cwd: folder });
+  const zip = readFileSync(join(folder, 'tiny.zip'));
+  const answers: Readonly<Record<string, string | Buffer>> = {
+    '/example.com/tiny/@v/list': 'v1.0.0\n',
+    '/example.com/tiny/@v/v1.0.0.info': JSON.stringify({ Version: 'v1.0.0', Time: '2026-01-01T00:00:00Z' }),
+    '/example.com/tiny/@v/v1.0.0.mod': mod,
+    '/example.com/tiny/@v/v1.0.0.zip': zip,
+  };
+  return serve((path) => answers[path]);
+}
+
 function write(folder: string, files: Readonly<Record<string, string>>): void {
   for (const [path, content] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
