@@ -1,11 +1,11 @@
-// The fast lane: everything but test/slow.
+// The fast lane: everything but test/slow and the browser's tests (vitest.page.config.ts).
 
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: ['test/slow/**', '**/node_modules/**'],
+    exclude: ['test/slow/**', 'test/page/**', '**/node_modules/**'],
     pool: 'forks',
     // Loading everything anew for each file would take longer than most files do.
     isolate: false,

@@ -23,7 +23,7 @@ import { suggestion } from '@drover/documents/suggestion';
 import { requireDocument } from './document.ts';
 import { budget, duration, parsed, text, texts, wholeNumberFrom } from './values.ts';
 
-const WORKERS_MAX = 64;
+const WORKERS_MAX = 128;
 const GROUP_FILES_MAX = 1_000;
 const GROUP_FILES_DEFAULT = 50;
 const FAILURES_MAX = 100_000;

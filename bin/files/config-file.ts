@@ -90,7 +90,7 @@ export const configSchema = z.strictObject({
     .describe(
       `How many characters make a token, for estimates before a provider has counted; from then on its count corrects them. Default: ${CHARS_PER_TOKEN_DEFAULT}.`,
     ),
-  workers: wholeNumberFrom(0, 64)
+  workers: wholeNumberFrom(0, 128)
     .exactOptional()
     .describe('How many tasks of a run are worked on at a time. Default: twice the cores, at most 8.'),
   threads: wholeNumberFrom(0, 64)

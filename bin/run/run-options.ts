@@ -14,7 +14,7 @@ import { parseAuthor } from '../start/result-options.ts';
 import type { Settings } from '../start/settings.ts';
 import { isContinuousIntegration, runViewOptions } from '../views/view-choice.ts';
 
-export const WORKERS_MAX = 64;
+export const WORKERS_MAX = 128;
 const THREADS_MAX = 64;
 const WORKERS_DEFAULT_MAX = 8;
 const TASKS_MAX = 1_000;
