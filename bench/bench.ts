@@ -15,6 +15,7 @@ const PARTS = {
   agent: () => import('./agent.ts'),
   journal: () => import('./journal.ts'),
   workspaces: () => import('./workspaces.ts'),
+  dependencies: () => import('./dependencies.ts'),
   git: () => import('./git.ts'),
   sandbox: () => import('./sandbox.ts'),
   run: () => import('./run/run.ts'),

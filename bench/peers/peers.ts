@@ -1,5 +1,5 @@
-// drover next to other agents, each at work on the same scripted answers: pi, codex and opencode, installed from npm into
-// a temporary folder. A program that cannot be installed or run here has a line that says so.
+// Comparison of drover with pi, codex and opencode, each at work on the same scripted answers. They are installed from
+// npm into a temporary folder. A program that cannot be installed or run here has a line that says so.
 
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -107,7 +107,7 @@ async function runOf(peer: Peer, bin: string, script: Script): Promise<Ran> {
   }
 }
 
-/** Of the largest process of the group; 0 where the system doesn't tell. */
+/** Memory of the largest process of the group; 0 if the system does not report it. */
 function peakMb(group: number): number {
   const { stdout } = spawnSync('ps', ['-o', 'rss=', '-g', String(group)], { encoding: 'utf8' });
   return Math.max(0, ...(stdout ?? '').trim().split(/\s+/).map(Number)) / 1024;

@@ -3,10 +3,10 @@
 // Messages
 //   The thread sends events, requests (events durable, an answer of a model, a decision, the call of a served
 //   tool), and that it fell.
-//   The run sends one reply to each request, news of the answer that is under way, and stop. Messages are plain data. An
-//   error is sent as its Failure, because a thrown error would lose its name and fields.
-//   The run talks to the provider for all threads: one warm SDK and fetch, and no thread knows the key. An answer passes
-//   the wire once, whole: the run has shown it, journaled it and told its cost by then.
+//   The run sends one reply to each request, news of the answer that is under way, and stop. Messages are plain data.
+//   An error is sent as its Failure, because a thrown error would lose its name and fields.
+//   The run talks to the provider for all threads: one warm SDK and fetch, and no thread knows the key. An answer
+//   passes the wire once, whole: the run has shown it, journaled it and told its cost by then.
 //
 // Guarantees
 //   1. Messages of the thread arrive in order. Events are batched for a moment, and adjacent deltas of a block are
