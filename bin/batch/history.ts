@@ -11,9 +11,9 @@ import { runFolder } from '@drover/coordinator/run/journal';
 export type KeptBatch = {
   readonly v: 1;
   readonly name: string;
-  readonly spec: string; // digest of the file
-  readonly out: string; // a folder
-  readonly repository: string; // its name
+  readonly spec: string; // digest of the spec file
+  readonly out: string; // the output folder
+  readonly repository: string; // file name of the spec
   /** If the batch covers several repositories: the facts that their joint outputs need. */
   readonly within?: Within;
   readonly junit?: string;
@@ -34,7 +34,7 @@ export type Within = {
 type KeptTask = {
   readonly group: string;
   readonly files: readonly string[];
-  readonly key: string; // in the cache
+  readonly key: string; // key in the cache
   readonly gated?: boolean; // the task has its own gates
 };
 

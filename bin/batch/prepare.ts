@@ -23,8 +23,8 @@ const TASKS_MAX = 10_000;
 const LIST_BYTES_MAX = 16 * MB;
 
 export type Prepared = {
-  readonly tasks: readonly BatchTask[]; // of this shard
-  readonly total: number; // of all shards
+  readonly tasks: readonly BatchTask[]; // tasks of this shard
+  readonly total: number; // tasks of all shards
   readonly tree: Tree;
   readonly unmatched: readonly SpecProblem[];
 };

@@ -99,7 +99,7 @@ export async function batchSettings(
   const { name, limits } = specFile.spec;
   const own = ownModel(args, { specFile, around }, io);
   const made = await newSettings(runArgs(args, specFile), { goal: name, tasks: prepared.tasks }, around, io);
-  // A cap in dollars per task needs a price, as the whole budget does.
+  // A cap in dollars per task needs a price, like the budget of the whole run.
   const models = [...rolesOf(made).work, ...(own === undefined ? [] : [own])];
   const named = models.map((label) => nameModel(label, around.settings));
   named.forEach((model) => priceOf(model, limits.perTask, around.settings));

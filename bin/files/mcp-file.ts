@@ -78,7 +78,7 @@ const name = z.string().regex(NAME, {
   error: 'a name of a server has at most 40 letters, digits, _ and -, and begins with a letter or a digit',
 });
 
-/** Strict: in the config. */
+/** The strict form of the config. */
 export const mcpEntries = z.record(name, z.strictObject(shape).superRefine(checkReach));
 
 const mcpFile = z.looseObject({
@@ -87,7 +87,7 @@ const mcpFile = z.looseObject({
 
 export type McpEntry = z.output<z.ZodObject<typeof shape>>;
 
-/** Throws UsageError with the place of each mistake. */
+/** Throws UsageError with the position of each mistake. */
 export function parseMcpFile(written: string, file: string): ReadDocument<z.output<typeof mcpFile>> {
   try {
     JSON.parse(written);
@@ -95,7 +95,7 @@ export function parseMcpFile(written: string, file: string): ReadDocument<z.outp
     if (!(error instanceof SyntaxError)) throw error;
     throw new UsageError(jsonMistake(error, written, file), { cause: error });
   }
-  // JSON allows tabs where YAML does not.
+  // JSON allows tabs in places where YAML does not.
   return requireDocument(
     written.replaceAll(/^[\t ]+/gm, (indent) => ' '.repeat(indent.length)),
     file,

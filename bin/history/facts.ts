@@ -1,4 +1,4 @@
-// Facts one below the other, for a person: a name each, and behind it what is known, broken between words.
+// Formats facts one below the other for the user: a name each, then the text, broken between words.
 
 import type { Style } from '../views/text/style.ts';
 import { clean } from '../views/text/terminal-text.ts';
@@ -6,7 +6,7 @@ import { wrapped } from '../views/text/word-wrap.ts';
 
 const NAME_COLUMNS = 8;
 
-/** A mark at the beginning of the text has a colour. */
+/** A mark at the start of the text is coloured. */
 type Mark = { readonly sign: string; readonly format: Parameters<Style>[0] };
 export type Fact = readonly [name: string, text: string, mark?: Mark];
 export type Paper = { readonly columns: number; readonly style: Style };

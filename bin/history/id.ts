@@ -26,7 +26,7 @@ export type Kept = { readonly kind: 'run' | 'session'; readonly id: string };
 
 export const HOW_TO_BEGIN = 'begin one with: drover run "replace moment with date-fns"';
 
-/** The run or session whose id this is, or begins with this. */
+/** Returns the run or session whose id equals this text or begins with it. */
 export async function findKept(home: string, typed: string): Promise<Kept> {
   const runs = keptIn(home, 'runs');
   const ids = [...runs, ...keptIn(home, 'sessions')];
@@ -37,7 +37,7 @@ export async function findKept(home: string, typed: string): Promise<Kept> {
   if (found.length > 1) {
     throw new UsageError(`'${typed}' may be any of ${await listed(home, ids, found)}; type more of it`);
   }
-  // Ids that drover made are compared as far as they were typed.
+  // Ids made by drover may be shortened, so only the typed part is compared.
   const parts = new Map(ids.map((each) => [each, MADE.test(each) ? bare(each).slice(0, bare(typed).length) : each]));
   const near = nearest(bare(typed), [...parts.values()]);
   const like = near === undefined ? [] : ids.filter((each) => parts.get(each) === near);
@@ -68,7 +68,7 @@ export function parseSessionName(text: string): string {
   return text;
 }
 
-/** As few characters of it as are needed, but enough to stay unique for a while. */
+/** Shortens an id to a unique prefix that will stay unique for a while. */
 export function shortId(id: string, ids: readonly string[]): string {
   if (!MADE.test(id)) return id;
   const digits = bare(id);
@@ -79,7 +79,7 @@ export function shortId(id: string, ids: readonly string[]): string {
   return id;
 }
 
-/** The same, among all there are. */
+/** The same for all runs and sessions. */
 export function shortIdIn(home: string, id: string): string {
   return shortId(id, keptIds(home));
 }
@@ -89,7 +89,7 @@ export function keptIds(home: string): readonly string[] {
   return [...keptIn(home, 'runs'), ...keptIn(home, 'sessions')];
 }
 
-/** For the shell to complete. */
+/** Candidates for completion by the shell. */
 export function offeredIds(io: Io): readonly string[] {
   const ids = keptIds(stateFolder(io));
   return ids.map((id) => shortId(id, ids));
@@ -107,7 +107,7 @@ function bare(id: string): string {
   return id.replace(/^(?:run|ses)_/, '');
 }
 
-/** Some of them, the newest first, each with what it was for. */
+/** Some of them, newest first, each with its goal or first prompt. */
 async function listed(home: string, ids: readonly string[], some: readonly string[]): Promise<string> {
   const { listKept } = await import('./rows.ts');
   const rows = listKept(home).filter(({ id }) => some.includes(id));

@@ -1,5 +1,4 @@
-// A journal as it stands, read and not written: what there is to show of it, also where it is damaged or of
-// a newer drover.
+// Reads a journal without writing it: everything that can be shown, even if it is damaged or of a newer drover.
 
 import { readFile } from 'node:fs/promises';
 import { isEventType, type Recorded } from '@drover/protocol/events';
@@ -16,7 +15,7 @@ export type KeptJournal = {
   readonly records: readonly JsonObject[];
   readonly readTo: ReadTo;
   readonly live: boolean; // a process is writing it
-  /** Why not all of it could be read. */
+  /** Why the journal could not be read to its end. */
   readonly failure: Extract<Failure, { readonly kind: 'journal.damaged' | 'journal.newer' }> | undefined;
   /** The same as a sentence for the user. */
   readonly problem: string | undefined;
@@ -25,7 +24,7 @@ export type KeptJournal = {
 export async function readKept(path: string): Promise<KeptJournal> {
   const file = await readFile(path);
   const { version, records, goodBytes: bytes, lastSum: sum, damage } = readContents(file);
-  // The first line is the head, unless it is yet to be written.
+  // The first line is the head, unless it is not written yet.
   const readTo = { line: bytes === 0 ? 0 : records.length + 1, sum, bytes };
   const kept = { path, records, readTo, live: isTaken(`${path}.lock`) };
   if (version > FORMAT_VERSION) {
@@ -47,12 +46,12 @@ function linesIn(bytes: Uint8Array): number {
   return lines;
 }
 
-/** Its records told again as events; types that this drover doesn't know are left out. */
+/** Its records as events again, without types that this drover doesn't know. */
 export function eventsIn({ records, live }: Pick<KeptJournal, 'records' | 'live'>): readonly Recorded[] {
   return retell(records, live).filter(({ type }) => isEventType(type));
 }
 
-/** Refuses one that another process writes, or that can't be read to its end. */
+/** Throws if another process writes the journal, or if it can't be read to its end. */
 export function checkUsable({ path, live, failure }: KeptJournal): void {
   if (live) throw new DroverError({ kind: 'journal.busy', path, owner: ownerOf(`${path}.lock`) });
   if (failure !== undefined) throw new DroverError(failure);

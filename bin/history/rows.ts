@@ -1,22 +1,22 @@
-// Runs and sessions in one list: what `drover runs` shows, and where everything that is named is looked up.
+// Runs and sessions in one list, for `drover runs` and for every lookup by id.
 
 import { isRunLive, listRuns, type RunRow } from '@drover/coordinator/run/runs';
 import { isLive, listSessions, type SessionRow } from '@drover/core/journal/sessions';
 
 export type KeptRow = RunRow | SessionRow;
 
-/** All of both, the newest first. */
+/** All runs and sessions, newest first. */
 export function listKept(home: string): readonly KeptRow[] {
   const rows: readonly KeptRow[] = [...listRuns(home), ...listSessions(home)];
   return rows.toSorted((a, b) => (a.updatedAt < b.updatedAt ? 1 : -1));
 }
 
-/** A process is working on it. One that is done has little left to write. */
+/** A process is working on it. A finished one has little left to write. */
 export function isAtWork(home: string, { kind, id, state }: KeptRow): boolean {
   return state !== 'done' && (kind === 'run' ? isRunLive(home, id) : isLive(home, id));
 }
 
-/** It was begun, is not done, and going on would do something about that. */
+/** It was begun and is not done, and a resume would continue it. */
 export function wasInterrupted(home: string, row: KeptRow): boolean {
   const isOpen = row.kind === 'run' ? row.canGoOn : OPEN_SESSIONS.has(row.state);
   return isOpen && !isAtWork(home, row);

@@ -13,7 +13,7 @@ const COORDINATOR = 'coordinator';
 
 export type Selection = (record: JsonObject) => boolean;
 
-/** Which records belong to what was named; all, where nothing was. */
+/** Returns the records of the named part; all records if none is named. */
 export function selectionOf(run: KeptRun, typed: string | undefined): Selection {
   if (typed === undefined) return () => true;
   if (typed === COORDINATOR && !run.state.tasks.has(typed))
@@ -21,18 +21,18 @@ export function selectionOf(run: KeptRun, typed: string | undefined): Selection 
   const { id } = findTask(run, typed);
   return ({ task, type, tasks }) => {
     if (task !== undefined) return task === id;
-    // A gate belongs to all whose work it tests.
+    // A gate belongs to every task whose work it tests.
     return (type === 'gate_start' || type === 'gate_end') && Array.isArray(tasks) && tasks.includes(id);
   };
 }
 
-/** How wide the names of those are who do something in it. */
+/** The width of the column of agent names. */
 export function nameColumns({ records, state }: KeptRun): number {
   const planned = [...state.tasks.keys()].map((id) => widthOfText(`1 ${id}`));
   return Math.max(COORDINATOR.length, ...planned, ...new Set(records.map((record) => whoIn(record).length)));
 }
 
-/** For the shell to complete. */
+/** Candidates for completion by the shell. */
 export async function offeredTasks(io: Io, typed: string | undefined): Promise<readonly string[]> {
   if (typed === undefined) return [];
   const home = stateFolder(io);

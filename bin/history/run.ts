@@ -1,4 +1,4 @@
-// A run as it stands in its journal.
+// The state of a run, read from its journal.
 
 import { stateOf } from '@drover/coordinator/run/runs';
 import { type RunHistory, readRunHistory } from '@drover/coordinator/run/history';
@@ -25,7 +25,7 @@ export async function readRun(home: string, id: string): Promise<KeptRun> {
   return { ...kept, id, home, past: readRunHistory(known), state: stateOf(known) };
 }
 
-/** The task of this id; there is no guessing, since ids of tasks are short. */
+/** Returns the task with exactly this id, since ids of tasks are short. */
 export function findTask({ state }: KeptRun, typed: string): TaskProgress {
   const task = state.tasks.get(typed);
   if (task !== undefined) return task;

@@ -1,4 +1,4 @@
-// A session as it stands in its journal.
+// The state of a session, read from its journal.
 
 import { type Past, pastOf } from '@drover/core/journal/history';
 import { journalPath } from '@drover/core/journal/session-journal';

@@ -1,4 +1,4 @@
-// The state of a run or a session for a person: a mark, a word, and what can be done about it.
+// The state of a run or a session for the user: a mark, a word, and the next step.
 
 import type { Style } from '../views/text/style.ts';
 import { wrapped } from '../views/text/word-wrap.ts';
@@ -21,7 +21,7 @@ export const looksOf: Readonly<Record<State, Looks>> = {
   newer: { sign: '!', format: 'yellow', word: 'newer' },
 };
 
-/** Advice as it is printed: where it doesn't fit, the command stands whole in a line of its own. */
+/** Formats advice. If it does not fit, the command gets a line of its own. */
 export function adviceLine(advice: string, columns: number): string {
   const command = advice.indexOf(': ');
   if (advice.length <= columns || command < 0) return `${wrapped(advice, columns)}\n`;

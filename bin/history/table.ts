@@ -1,5 +1,4 @@
-// The table of runs and sessions: as many columns as fit, each as wide as it must be, and the title in what
-// is left.
+// The table of runs and sessions: as many columns as fit, each as wide as needed, and the title in the rest.
 
 import { ago, count, dollars } from '../views/text/figures.ts';
 import type { Style } from '../views/text/style.ts';

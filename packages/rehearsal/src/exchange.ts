@@ -2,8 +2,7 @@
 //
 //   a fault in place of an answer -> what the real API refuses -> the rate limits -> the script -> the answer
 //
-// Each stage may end the request. A fault comes first, because an overloaded server does not look at
-// what it is sent.
+// Each stage may end the request. A fault comes first, because an overloaded server does not read the request.
 
 import type { ServerResponse } from 'node:http';
 import { limiter } from './meter/buckets.ts';
@@ -27,7 +26,7 @@ const CHARS_PER_TOKEN = 4;
 
 const WIRES: Record<Api, Wire> = { anthropic, openai: openaiResponses, 'openai-chat': openaiChat };
 
-/** A request as it is recorded; what becomes of it is written down as it happens. */
+/** A recorded request, which is updated as the exchange proceeds. */
 export type Exchange = {
   readonly n: number;
   readonly api: Api | undefined;
@@ -44,10 +43,10 @@ export type Exchange = {
   closedAt: number | undefined;
 };
 
-/** Parts that are not recorded: the keys, and the raw bytes. */
+/** Unrecorded parts: the keys, and the raw bytes. */
 type Unrecorded = { readonly secrets: readonly string[]; readonly bytes: Buffer };
 
-/** Answers in place of the script, or leaves it to the script. */
+/** Answers in place of the script; undefined leaves the request to the script. */
 export type RequestHook = (request: RequestView) => RawResponse | undefined | Promise<RawResponse | undefined>;
 
 export type Counts = { rejections: number; inFlight: number };
@@ -124,7 +123,7 @@ type Answering = {
   readonly memory: LearningMemory;
 };
 
-/** Returns how many tokens the answer had. */
+/** Returns the number of tokens of the answer. */
 async function answerWith(
   { answer, fill }: Chosen,
   { sending, bytes, script, prompt, faults, body, memory }: Answering,
@@ -149,7 +148,7 @@ async function answerWith(
     view,
     rawBody: bytes,
     prompt: prompt.counts,
-    // At a rate of tokens, every piece is one.
+    // At a token rate, every piece is one token.
     chunkChars: answer.tokensPerSecond === undefined ? script.chunkChars : CHARS_PER_TOKEN,
   });
   const sent = await sendReply(reply, { ...sending, body, faults: all, tokensPerSecond: answer.tokensPerSecond });

@@ -27,7 +27,7 @@ export async function loadScript(path: string, read: ReadText = readPlainly): Pr
   return MODULES.includes(extname(path)) ? await importScript(path) : await parseScript(text, path);
 }
 
-/** `path` is only for messages. */
+/** `path` is used in messages only. */
 export async function parseScript(text: string, path: string): Promise<Script> {
   const [{ readDocument }, { scriptSchema }] = await Promise.all([
     import('@drover/documents/read-document'),
@@ -38,7 +38,7 @@ export async function parseScript(text: string, path: string): Promise<Script> {
   return nonEmpty(read.value, path);
 }
 
-/** The default export is a script, a list of answers, or a function that answers. */
+/** Accepts a default export that is a script, a list of answers, or a function that answers. */
 async function importScript(path: string): Promise<Script> {
   const module = await import(pathToFileURL(resolve(path)).href).catch((error: unknown) => {
     throw new ScriptError(

@@ -5,12 +5,12 @@ import type { Exchange } from './exchange.ts';
 import { isObject, type Json } from './json.ts';
 import type { Api } from './wire/wire.ts';
 
-/** How many requests are remembered with their bodies. */
+/** Number of requests that keep their bodies. */
 const REMEMBERED_MAX = 10_000;
 const SECRET_HEADERS = new Set(['authorization', 'x-api-key', 'api-key', 'cookie']);
 const KEPT_SECRET_CHARS = 4;
 
-/** A request as it came, and what became of it. Times are milliseconds since 1970. */
+/** A request and its outcome. Times are milliseconds since 1970. */
 export type RecordedRequest = {
   readonly n: number;
   readonly api: Api | undefined;
@@ -20,14 +20,14 @@ export type RecordedRequest = {
   readonly body: Json;
   readonly rawBody: string;
   readonly at: number;
-  /** The faults that befell it, by name. */
+  /** Names of the faults that hit it. */
   readonly faults: readonly string[];
   readonly status: number | undefined;
-  /** Why it was refused, in the words of the API. */
+  /** The reason of a refusal, in the words of the API. */
   readonly refusal: string | undefined;
-  /** True when the client went away before the response was complete. */
+  /** True if the client disconnected before the response was complete. */
   readonly aborted: boolean;
-  /** When the response was complete, or the client gone. */
+  /** When the response was complete, or the client disconnected. */
   readonly closedAt: number | undefined;
 };
 
@@ -47,7 +47,7 @@ export class RequestLog {
     for (const resume of this.#waiting.splice(0)) resume();
   }
 
-  /** The nth request, from 1, as soon as it is as wanted. */
+  /** Resolves to the nth request (from 1) once it satisfies the condition. */
   async when(n: number, isWanted: (record: RecordedRequest) => boolean): Promise<RecordedRequest> {
     for (;;) {
       const exchange = this.all[n - 1];
@@ -57,7 +57,7 @@ export class RequestLog {
   }
 }
 
-/** The record of a request whose body has come. */
+/** Records a request whose body has arrived. */
 export function recordOf(n: number, request: IncomingMessage, rawBody: string): Exchange {
   const path = request.url ?? '/';
   return {
@@ -83,12 +83,12 @@ function headersOf(request: IncomingMessage): readonly (readonly [string, string
   return Object.entries(request.headers).map(([name, value]) => [name, String(value)]);
 }
 
-/** Its keys, which are not recorded. */
+/** The keys of a request, which are not recorded. */
 export function secretsOf(request: IncomingMessage): readonly string[] {
   return headersOf(request).flatMap(([name, value]) => (SECRET_HEADERS.has(name) ? [value] : []));
 }
 
-/** By the end of the path, so that every base address a client may have been given works. */
+/** Finds the API by the end of the path, so that a client may use any base address. */
 function apiOf(path: string): Api | undefined {
   const bare = path.split('?', 1)[0] ?? '';
   if (bare.endsWith('/chat/completions')) return 'openai-chat';

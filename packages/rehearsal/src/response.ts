@@ -1,4 +1,4 @@
-// How a response is sent: as one JSON, as a stream, as an error, or in one of the ways that are none.
+// Sends a response: as one JSON, as a stream, as an error, or as one of the faults that replace a response.
 
 import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
@@ -19,7 +19,7 @@ export type Sending = {
   readonly wire: Wire;
   readonly view: RequestView;
   readonly requestId: string;
-  /** The rate limits as they stand. */
+  /** The current rate limits. */
   readonly headers: () => Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
 };
@@ -30,7 +30,7 @@ export type Answered = Sending & {
   readonly tokensPerSecond: number | undefined;
 };
 
-/** Returns the reply as it was sent, with the faults in its content. */
+/** Returns the reply as sent, with the faults in its content. */
 export async function sendReply(clean: Reply, answered: Answered): Promise<Reply> {
   const { wire, view, body, response, signal, faults, tokensPerSecond } = answered;
   const reply = at('content', faults).reduce((spoiled, { fault }) => spoilContent(spoiled, fault), clean);
@@ -50,7 +50,7 @@ export async function sendReply(clean: Reply, answered: Answered): Promise<Reply
     (frames: Iterable<Frame>, { fault }) => chatDialect(frames, fault, reply),
     wire.frames(reply, body),
   );
-  // A stream breaks once: where several faults meet, the first counts.
+  // A stream breaks once: of several faults the first counts.
   const [first] = at('stream', faults);
   const spoiled: Iterable<Step> = first === undefined ? spoken : spoilStream(spoken, first, wire);
   const steps = tokensPerSecond === undefined ? spoiled : paced(spoiled, tokensPerSecond);
@@ -62,7 +62,7 @@ function at(level: FaultLevel, faults: readonly Fault[]): readonly Fault[] {
   return faults.filter(({ fault }) => factsOf(fault).level === level);
 }
 
-/** One piece of content is one token here: see answerWith. */
+/** Each piece of content is one token here: see answerWith. */
 function* paced(steps: Iterable<Step>, tokensPerSecond: number): Generator<Step> {
   let tokens = 0;
   for (const step of steps) {
@@ -74,7 +74,7 @@ function* paced(steps: Iterable<Step>, tokensPerSecond: number): Generator<Step>
   }
 }
 
-/** A whole answer can break too: half of it comes, and then nothing or the end. */
+/** A whole answer can break too: half of it is sent, and then nothing or the end. */
 function sendWhole(json: string, answered: Answered): void {
   const { response, faults } = answered;
   const broken = faults.find(({ fault }) => BREAKS.has(fault));
@@ -158,7 +158,7 @@ export function befall(fault: Fault, sending: Sending): void {
       response.socket?.destroy();
       return;
     default:
-      // The rest is 'no-headers': the response stays open, and empty, until the client gives up.
+      // The remaining fault is 'no-headers': the response stays open and empty until the client gives up.
       return;
   }
 }

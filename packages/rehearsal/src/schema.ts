@@ -203,5 +203,5 @@ const script = z.strictObject({
   chunkChars: optional(count, 'Number of characters in a streamed piece of text.'),
 });
 
-/** A bare list is the answers of a script that has nothing else. */
+/** A bare list stands for a script with these answers and nothing else. */
 export const scriptSchema = z.union([script, z.array(answer).transform((answers): Script => ({ answers }))]);

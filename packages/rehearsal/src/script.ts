@@ -12,42 +12,42 @@ import type { OverflowDialect } from './strict/overflow.ts';
 import type { Api, RequestView, Stop, TokenCounts } from './wire/wire.ts';
 
 export type Script = {
-  /** For every request that belongs to no named agent. */
+  /** Answers for requests that belong to no named agent. */
   readonly answers?: readonly AnswerSource[];
   readonly agents?: Readonly<Record<string, readonly AnswerSource[] | AgentScript>>;
-  /** Begin again when the ordered answers have run out. */
+  /** Starts again after the last of the ordered answers. */
   readonly loop?: boolean;
-  /** Given when nothing else fits. */
+  /** The answer if no other fits. */
   readonly otherwise?: Answer;
   readonly order?: Order;
 
   readonly faults?: readonly FaultRule[];
-  /** Makes faults at a `rate` the same in every run. */
+  /** Seed that makes faults with a `rate` the same in every run. */
   readonly seed?: number;
 
-  /** False accepts requests that the real APIs refuse. */
+  /** If false, requests that the real APIs refuse are accepted. */
   readonly strict?: boolean;
-  /** The keys that are accepted. Without it every key is, and none is needed. */
+  /** The accepted keys (default: any key, or none). */
   readonly keys?: readonly string[];
-  /** The longest prompt, for all models or by model; without it there is no limit. */
+  /** The longest prompt, for all models or by model (default: no limit). */
   readonly contextTokens?: number | Readonly<Record<string, number>>;
   readonly overflowDialect?: OverflowDialect;
   readonly bodyBytesMax?: number;
   readonly tooLargeAs?: 'json' | 'html';
   readonly cache?: CacheSettings;
   readonly limits?: RateLimits;
-  /** How many characters a streamed piece of text has. */
+  /** Number of characters in a streamed piece of text. */
   readonly chunkChars?: number;
 };
 
 /**
- * `requests`: the nth request gets the nth answer. `conversation`: as many assistant messages as the request holds, so
- * many answers are behind it.
+ * `requests`: the nth request gets the nth answer. `conversation`: the number of assistant messages in the request
+ * selects the answer.
  */
 type Order = 'requests' | 'conversation';
 
 export type AgentScript = {
-  /** A regular expression for the system prompt and the first user text; without it, the agent's name as a word. */
+  /** A regular expression for the system prompt and the first user text (default: the agent's name as a word). */
   readonly marker?: string | RegExp;
   /**
    * Replaces the marker: a regular expression for any user text. A conversation with such a text belongs to this agent
@@ -72,15 +72,15 @@ export type Answer = {
   readonly stop?: Stop;
 
   readonly when?: When;
-  /** How often an answer with conditions may be given; without it, always. */
+  /** Number of times that an answer with conditions may be given (default: any). */
   readonly times?: number;
 
-  /** How long to wait before the response begins. */
+  /** Delay before the response begins. */
   readonly delayMs?: number;
   readonly tokensPerSecond?: number;
   readonly usage?: Partial<TokenCounts>;
   readonly fault?: FaultSpec | readonly FaultSpec[];
-  /** A response served as it stands, in place of everything else. */
+  /** A response to send unchanged, in place of everything else. */
   readonly raw?: RawResponse;
 };
 
@@ -95,13 +95,13 @@ export type AnswerPart =
 export type ScriptedCall = {
   readonly name: string;
   readonly args?: JsonObject;
-  /** Without it, one that looks like the API's own. */
+  /** Default: a body like the API's own. */
   readonly id?: string;
 };
 
 export type When = {
   /**
-   * A regular expression for what came since the last answer, results or a user text; its groups are `{{ match.1 }}`
+   * A regular expression for everything since the last answer, results or a user text; its groups are `{{ match.1 }}`
    * and so on.
    */
   readonly text?: string | RegExp;
@@ -110,9 +110,9 @@ export type When = {
   /** The name of a tool whose result is among the latest. */
   readonly tool?: string;
   readonly api?: Api;
-  /** 1 for the first request after a user text, 2 for the one with the results of its calls, and so on. */
+  /** 1 for the first request after a user text, 2 for the request with the results of its calls, and so on. */
   readonly step?: number;
-  /** How many user texts there have been. */
+  /** Number of user texts so far. */
   readonly turn?: number;
 };
 
@@ -129,7 +129,7 @@ export type CacheSettings = {
   readonly lookbackBlocks?: number;
 };
 
-/** Each per window, which is a minute unless said otherwise. */
+/** Each limit is per window (default: one minute). */
 export type RateLimits = {
   readonly requests?: number;
   readonly inputTokens?: number;

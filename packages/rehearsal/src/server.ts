@@ -1,7 +1,7 @@
-// The rehearsal server: a model on loopback that says what a script says.
+// The rehearsal server: a model on loopback that answers from a script.
 //
-// It speaks Anthropic Messages, OpenAI Chat Completions and OpenAI Responses, told apart by the path,
-// refuses what the real APIs refuse, and keeps what it was sent so that a test can look at it.
+// It serves Anthropic Messages, OpenAI Chat Completions and OpenAI Responses, chosen by the path. It refuses requests
+// that the real APIs refuse, and records all requests for tests.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -11,28 +11,28 @@ import type { Script } from './script.ts';
 import type { Api } from './wire/wire.ts';
 
 const HOST = '127.0.0.1';
-/** Larger than any real request; the rest is not read. */
+/** Larger than any real request; further bytes are not read. */
 const BODY_BYTES_MAX = 256 * 1024 * 1024;
 
 export type RehearsalOptions = {
-  /** Without it, any free one. */
+  /** Default: any free port. */
   readonly port?: number;
   /** Sees every request first, and may answer it. */
   readonly onRequest?: RequestHook;
 };
 
 export type Rehearsal = {
-  /** For ANTHROPIC_BASE_URL; OPENAI_BASE_URL has `/v1` behind it. */
+  /** The value for ANTHROPIC_BASE_URL; for OPENAI_BASE_URL append `/v1`. */
   readonly url: string;
   readonly baseUrlFor: (api: Api) => string;
   readonly requests: readonly RecordedRequest[];
-  /** How many requests were refused because the real API would refuse them. */
+  /** Number of requests refused because the real API would refuse them. */
   readonly rejections: number;
   readonly inFlight: number;
   readonly maxInFlight: number;
   /** The nth request, from 1, as soon as it has arrived. */
   readonly received: (n: number) => Promise<RecordedRequest>;
-  /** The nth request once its response is complete or its client gone. */
+  /** The nth request once its response is complete or its client has disconnected. */
   readonly settled: (n: number) => Promise<RecordedRequest>;
   readonly close: () => Promise<void>;
 };
@@ -47,7 +47,7 @@ export async function startRehearsal(script: Script, options: RehearsalOptions =
     response.on('close', () => (counts.inFlight -= 1));
     void serve({ request, response, log, respond });
   });
-  // A client under test decides itself how long it waits.
+  // No timeout, because the client under test decides how long it waits.
   server.requestTimeout = 0;
   server.headersTimeout = 0;
   server.keepAliveTimeout = 60_000;
@@ -95,7 +95,7 @@ async function serve({ request, response, log, respond }: Serving): Promise<void
     gone.abort();
     log.wake();
   };
-  // A client may go away while it is still sending.
+  // A client may disconnect while it is still sending.
   if (response.destroyed) settle();
   else response.on('close', settle);
   log.add(exchange);
@@ -103,7 +103,7 @@ async function serve({ request, response, log, respond }: Serving): Promise<void
     const unrecorded = { bytes, secrets: secretsOf(request) };
     await respond({ exchange, unrecorded }, response, gone.signal);
   } catch (error) {
-    // Functions in scripts may throw: the client gets the error, and the server goes on.
+    // Functions in scripts may throw: the client gets the error, and the server continues.
     const message = `the script failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`;
     Object.assign(exchange, { status: 500, refusal: message });
     if (response.headersSent) response.destroy();
@@ -120,7 +120,7 @@ async function readBody(request: IncomingMessage): Promise<Buffer> {
       if (size <= BODY_BYTES_MAX) pieces.push(piece);
     }
   } catch (error) {
-    // The client went away while it was still sending: what came is all there is.
+    // The client disconnected while it was sending, so the body is incomplete.
     if (!(error instanceof Error) || !('code' in error) || error.code !== 'ECONNRESET') throw error;
   }
   return Buffer.concat(pieces);

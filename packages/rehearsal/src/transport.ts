@@ -1,4 +1,4 @@
-// How a stream reaches the socket: steps in, bytes out, with every way of writing them that a client must bear.
+// Writes a stream to the socket: steps in, bytes out, in every form that a client must accept.
 
 import type { ServerResponse } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
@@ -8,7 +8,7 @@ import type { Json } from './json.ts';
 import { randomFrom } from './faults/random.ts';
 import type { Frame } from './wire/wire.ts';
 
-/** Frames are gathered up to here before they are written. */
+/** Frames are collected up to this size before they are written. */
 const BATCH_CHARS = 65_536;
 const SPLIT_BYTES_MAX = 7;
 const RESET_DELAY_MS = 20;
@@ -16,7 +16,7 @@ const RESET_DELAY_MS = 20;
 export type Step =
   | Frame
   | { readonly kind: 'wait'; readonly ms: number }
-  /** Wait until so long after the stream began. */
+  /** Waits until this time after the start of the stream. */
   | { readonly kind: 'until'; readonly ms: number }
   | { readonly kind: 'forever' }
   | { readonly kind: 'comment'; readonly text: string }
@@ -25,7 +25,7 @@ export type Step =
 
 export type Manner = ReadonlySet<FaultName>;
 
-/** Resolves when everything is written and flushed, or the client has gone. */
+/** Resolves when everything is written and flushed, or the client has disconnected. */
 export async function writeSteps(
   { response, manner }: { readonly response: ServerResponse; readonly manner: Manner },
   steps: Iterable<Step>,
@@ -52,7 +52,7 @@ export async function writeSteps(
         break;
       case 'until': {
         const rest = step.ms - (performance.now() - started);
-        // A timer is no more exact than this; shorter waits add up until they are long enough.
+        // Timers are no more exact than this; shorter waits add up until they are long enough.
         if (rest < 2) break;
         await flush();
         await pause(rest, signal);
@@ -64,7 +64,7 @@ export async function writeSteps(
       case 'close':
         await flush();
         if (step.how === 'end') return await sink.end();
-        // The bytes before it have to be on their way, or the client sees a reset and no content.
+        // The earlier bytes must be sent first, or the client sees a reset and no content.
         await pause(RESET_DELAY_MS, signal);
         response.socket?.resetAndDestroy();
         return;
@@ -108,7 +108,7 @@ function plainText(step: Written): string {
   return step.event === undefined ? `data: ${step.data}\n\n` : `event: ${step.event}\ndata: ${step.data}\n\n`;
 }
 
-/** JSON may be broken over lines, and a reader has to put the lines together again. */
+/** JSON may be split over several data lines, which a reader must join again. */
 function manyLines(frame: Frame): string {
   if (!frame.data.startsWith('{')) return plainText(frame);
   const value: Json = JSON.parse(frame.data);
@@ -128,7 +128,7 @@ function writer(sink: Sink, manner: Manner, signal: AbortSignal): (text: string)
     for (let from = 0; from < bytes.length && !signal.aborted;) {
       const to = from + size();
       await sink.write(bytes.subarray(from, to));
-      // Without a turn of the event loop the system would send them together.
+      // Without a turn of the event loop the system would send the pieces together.
       await setImmediate();
       from = to;
     }
@@ -160,7 +160,7 @@ function zipped(response: ServerResponse): Sink {
   };
 }
 
-/** A client that went away never drains. */
+/** A client that disconnected never drains. */
 function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     if (response.destroyed) return resolve();
@@ -172,7 +172,7 @@ function drained(response: ServerResponse): Promise<void> {
   });
 }
 
-/** Resolves after so long, or at once when the client goes. */
+/** Resolves after this time, or at once when the client disconnects. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve();

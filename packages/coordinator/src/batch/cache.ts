@@ -28,14 +28,14 @@ const INSTRUCTIONS = ['AGENTS.md', 'CLAUDE.md'];
 
 const CHANGE = z.object({
   path: z.string(),
-  before: z.optional(z.string()), // the id of its content; absent for a new file
-  after: z.optional(z.object({ mode: z.string(), content: z.string() })), // base64; absent where it was removed
+  before: z.optional(z.string()), // object id; absent for a new file
+  after: z.optional(z.object({ mode: z.string(), content: z.string() })), // base64; absent if the file was removed
 });
 const ENTRY = z.object({
   v: z.literal(1),
   summary: z.string(),
   changes: z.array(CHANGE),
-  tree: z.optional(z.string()), // the digest of the tree on which the task's own gates passed
+  tree: z.optional(z.string()), // digest of the tree on which the task's own gates passed
 });
 
 export type CachedChange = z.infer<typeof CHANGE>;
@@ -48,7 +48,7 @@ export function cacheSlot(task: BatchTask, model: string, tree: Tree): CacheSlot
   return { key: cacheKey(task, model, tree), ...(task.gates.length > 0 && { gated: true }) };
 }
 
-/** The entry of a task that changed nothing. */
+/** Returns the entry of a task that changed nothing. */
 export function unchangedEntry({ gated = false }: CacheSlot, summary: string, tree: Tree): CacheEntry {
   return { v: 1, summary, changes: [], ...(gated && { tree: digestOf(tree) }) };
 }
@@ -78,7 +78,7 @@ export async function readEntry(home: string, slot: CacheSlot, tree: Tree): Prom
   return entry;
 }
 
-/** Undefined where there is none, or none that can be used here. Leaves no trace. */
+/** Returns undefined if there is no usable entry. Changes nothing on disk. */
 export async function findEntry(
   home: string,
   { key, gated = false }: CacheSlot,
@@ -97,7 +97,7 @@ export async function findEntry(
 
 export type OldEntry = { readonly path: string; readonly bytes: number };
 
-/** Those that were of no use since then. */
+/** Lists entries that were not used since this time. */
 export async function entriesBefore(home: string, timeMs: number): Promise<readonly OldEntry[]> {
   const names = await readdir(rootOf(home), { recursive: true }).catch(() => []);
   const old: OldEntry[] = [];
@@ -138,7 +138,7 @@ function parsed(text: string): CacheEntry | undefined {
   }
 }
 
-/** From the top of the repository down to the files. */
+/** All folders from the top of the repository down to the files. */
 function instructionsFor(files: readonly string[], tree: Tree): readonly string[] {
   const folders = new Set<string>(['']);
   for (const path of files)

@@ -1,4 +1,4 @@
-// The canary: a few tasks go ahead, and what they took says what all would take. Pure.
+// The canary: a few tasks run first, and their cost predicts the cost of all. Pure.
 
 import type { Failure } from '@drover/protocol/failures';
 import { type RunSettings, type TaskRow, isDone } from '@drover/protocol/run';
@@ -6,7 +6,7 @@ import { tokensOf } from '@drover/core/model/spending/usage';
 
 export type CanaryVerdict = {
   readonly message: string;
-  /** Why the others should not follow. */
+  /** Why the other tasks should not start. */
   readonly failure?: Failure;
 };
 
@@ -35,7 +35,7 @@ export function canaryOf(
   return { tasks: canary.tasks, judge };
 }
 
-/** `rows` are of all tasks of the plan, those that went ahead first. */
+/** `rows`: all tasks of the plan, those of the canary first. */
 export function canaryVerdict(rows: readonly TaskRow[], { tasks, cost: allowed, workers }: Canary): CanaryVerdict {
   const ahead = rows.slice(0, tasks);
   // Cached results cost nothing, and predict nothing about the others.

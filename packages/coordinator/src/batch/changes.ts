@@ -1,4 +1,4 @@
-// Changes as data and as commits, back and forth, many with one git process: for what is kept from run to run.
+// Converts changes between data and commits, many with one git process, so that they can be stored between runs.
 
 import type { KnownResult } from '../run/execute.ts';
 import type { Git } from '../git/git.ts';
@@ -11,7 +11,7 @@ const GITLINK = '160000';
 
 export type ChangeContext = { readonly git: Git; readonly run: string; readonly base: string };
 
-/** Puts each change on the base, as the branch its task would have made. */
+/** Commits each change on the base, to the branch that its task would have made. */
 export async function revive(
   entries: ReadonlyMap<string, CacheEntry>,
   place: ChangeContext,
@@ -20,7 +20,7 @@ export async function revive(
   const changing = [...entries].filter(([, { changes }]) => changes.length > 0);
   for (let from = 0; from < changing.length; from += COMMITS_AT_ONCE) {
     const parts = changing.slice(from, from + COMMITS_AT_ONCE).map(([task, entry]) => importOf(task, entry, place));
-    // Forced, because a process before a crash may have created it already.
+    // Forced, because a process before a crash may have created the branch already.
     await git(['fast-import', '--quiet', '--force'], { input: Buffer.concat(parts) });
   }
   const commits = changing.length === 0 ? new Map<string, string>() : await branchesOf(git, run);
@@ -53,12 +53,12 @@ function dataOf(bytes: Buffer): readonly Buffer[] {
   return [Buffer.from(`data ${bytes.length}\n`), bytes, Buffer.from('\n')];
 }
 
-/** As git quotes them; bytes above ASCII stand for themselves. */
+/** Quotes like git; bytes above ASCII stay as they are. */
 function quoted(path: string): string {
   return `"${path.replaceAll(/["\\]/g, '\\$&').replaceAll('\n', '\\n')}"`;
 }
 
-/** The branches that the workers of a run left, by task. */
+/** Branches that the workers of a run left, by task. */
 export async function branchesOf(git: Git, run: string): Promise<ReadonlyMap<string, string>> {
   const prefix = `refs/heads/drover/${run}/`;
   const { out } = await git(['for-each-ref', '--format=%(objectname) %(refname)', prefix]);
@@ -93,7 +93,7 @@ export async function* changesOf(
 
 type Raw = { readonly path: string; readonly before: string; readonly mode: string; readonly blob: string };
 
-// The commit, then for each path ":<old mode> <new mode> <old blob> <new blob> <what>" and the path.
+// Parses the commit, then for each path ":<old mode> <new mode> <old blob> <new blob> <status>" and the path.
 function rawChanges(out: string): ReadonlyMap<string, readonly Raw[]> {
   const found = new Map<string, Raw[]>();
   const fields = out.split('\0');
@@ -122,7 +122,7 @@ function wholeChange(
   return content === undefined ? undefined : { path, ...old, after: { mode, content } };
 }
 
-/** As base64, by id; what is too large is left out. */
+/** File contents in base64, by object id; files that are too large are left out. */
 async function contentsOf(git: Git, blobs: readonly string[]): Promise<ReadonlyMap<string, string>> {
   const ids = (list: readonly string[]) => list.map((blob) => `${blob}\n`).join('');
   const { out: sizes } = await git(['cat-file', '--batch-check=%(objectname) %(objectsize)'], { input: ids(blobs) });

@@ -7,7 +7,7 @@ import type { Git } from '../git/git.ts';
 const COMMITS_AT_ONCE = 100;
 const WHOLE = ['--binary', '--full-index', '--no-ext-diff', '--no-textconv', '--no-renames'];
 
-/** Each commit's change, in the order given; empty where it changes nothing. */
+/** The change of each commit, in the given order; empty if it changes nothing. */
 export async function* patchesOf(
   git: Git,
   commits: readonly string[],
@@ -21,13 +21,13 @@ export async function* patchesOf(
   }
 }
 
-/** From one commit to another. */
+/** The patch between two commits. */
 export async function patchBetween(git: Git, base: string, merged: string): Promise<string> {
   const { out } = await git(['diff-tree', '-p', '-r', ...WHOLE, base, merged], { encoding: 'latin1' });
   return out;
 }
 
-/** Before each patch stands its commit's id, alone on a line; no line of a patch looks like that. */
+/** The commit's id stands alone on a line before each patch; no line of a patch has that form. */
 function* splitByCommit(out: string, commits: ReadonlySet<string>): Generator<[string, string]> {
   let commit = '';
   let from = 0;

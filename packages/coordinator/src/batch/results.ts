@@ -4,7 +4,7 @@ import type { Failure } from '@drover/protocol/failures';
 import type { Usage } from '@drover/protocol/messages';
 import type { TaskRow, TaskStatus } from '@drover/protocol/run';
 
-/** As the task's, but one that had nothing to change says so. */
+/** The status of a task, plus a value of its own for tasks without changes. */
 export type ResultStatus = Exclude<TaskStatus, 'done'> | 'no_change';
 
 export type Result = {
@@ -14,16 +14,16 @@ export type Result = {
   readonly cached: boolean;
   readonly repository: string;
   readonly group: string;
-  readonly files: readonly string[]; // that were selected
+  readonly files: readonly string[]; // the selected files
   readonly changed: readonly string[];
   readonly attempts: number;
   readonly usage: Usage;
-  readonly cost?: number; // US dollars; absent where the price is unknown
+  readonly cost?: number; // US dollars; absent if the price is unknown
   readonly ms: number;
   readonly summary?: string;
   readonly reason?: string;
   readonly failure?: Failure;
-  readonly patch?: string; // a path in the folder of the outputs
+  readonly patch?: string; // path inside the output folder
   readonly run: string;
 };
 
@@ -32,7 +32,7 @@ type Selection = { readonly group: string; readonly files: readonly string[] };
 export type About = {
   readonly run: string;
   readonly repository: string;
-  readonly selected: ReadonlyMap<string, Selection>; // by task
+  readonly selected: ReadonlyMap<string, Selection>; // by task id
 };
 
 export function resultOf(row: TaskRow, { run, repository, selected }: About): Result {

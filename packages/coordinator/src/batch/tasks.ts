@@ -1,7 +1,7 @@
 // Groups become tasks: with an id, a title, a prompt and gates of their own. Pure.
 //
-// An id is made of the group's name and of nothing else, so that a task has the same one in every run, on
-// every machine and in every shard. Names that would give the same id get a piece of their digest behind it.
+// An id depends on the group's name alone, so a task has the same id in every run, on every machine and in every shard.
+// Names that would give the same id get a part of their digest appended.
 
 import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
@@ -85,7 +85,7 @@ function givenId({ id }: Group, { task }: BatchSpec, values: TemplateValues | un
   return task.id === undefined || values === undefined ? undefined : filled(task.id, values);
 }
 
-/** Ids for tasks without one. */
+/** Ids for tasks that have none. */
 function idsFor(groups: readonly Group[]): ReadonlyMap<Group, string> {
   const plain = groups.map((group) => ({ group, id: slugOf(group) }));
   const alike = Map.groupBy(plain, ({ id }) => id.toLowerCase());
@@ -113,7 +113,7 @@ function nameOf({ name, part }: Group): string {
 
 function withDigest(slug: string, name: string): string {
   const digest = createHash('sha256').update(name).digest('hex').slice(0, DIGEST_CHARS);
-  // The end of a path says more about it than its beginning.
+  // The end of a path is more specific than its beginning.
   const tail = slug.slice(-(ID_CHARS_MAX - DIGEST_CHARS - 1)).replace(/^[^A-Za-z0-9]+/, '');
   return `${tail === '' ? 'task' : tail}-${digest}`;
 }

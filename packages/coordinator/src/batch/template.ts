@@ -24,7 +24,7 @@ export function namesIn(text: string): readonly Named[] {
   });
 }
 
-/** Templates that stand in quotes of the shell's. */
+/** Templates inside shell quotes. */
 export function quotedIn(command: string): readonly Named[] {
   return namesIn(command).filter(({ at }) => isInQuotes(command.slice(0, at)));
 }
@@ -38,7 +38,7 @@ export function filledForShell(command: string, values: TemplateValues): string 
   return replaced(command, values, (value) => words(value).map(shellWord).join(' '));
 }
 
-/** Names of variables that a text wants and the values don't have. */
+/** Names of variables that a text uses and the values lack. */
 export function missingIn(text: string, { vars }: TemplateValues): readonly string[] {
   return namesIn(text).flatMap(({ name }) => {
     const variable = variableIn(name);
@@ -69,7 +69,7 @@ function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) && !text.startsWith('-') ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** A path that could be taken for something else in a sentence is written as JSON. */
+/** A path that a reader could mistake for other text is written as JSON. */
 function plainPath(path: string): string {
   return ODD.test(path) ? JSON.stringify(path) : path;
 }

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** Its folder is made where it is missing. */
+/** Creates its folder if it is missing. */
 export async function writeFileWhole(path: string, text: string, encoding: 'utf8' | 'latin1' = 'utf8'): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   const draft = `${path}.${randomUUID()}.draft`;

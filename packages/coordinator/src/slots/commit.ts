@@ -24,14 +24,14 @@ const ENTRIES_OPENED_MAX = 500_000;
 
 export type CommitOrder = {
   readonly message: string;
-  readonly when: string; // ISO; the commit's date
+  readonly when: string; // ISO date of the commit
   readonly branch: string; // without refs/heads/
 };
 
 export type Committed = {
   readonly commit: string;
   readonly files: readonly string[];
-  /** Repositories inside of the workspace, which can't be part of a commit. */
+  /** Repositories inside the workspace, which can't be part of a commit. */
   readonly leftOut: readonly string[];
 };
 
@@ -39,18 +39,18 @@ export type Committing = CommitOrder & {
   readonly slot: Slot;
   readonly base: string;
   readonly identity: Identity;
-  readonly keepOut: readonly string[]; // paths that are not the worker's
+  readonly keepOut: readonly string[]; // paths that are not the worker's, such as those of setup
   readonly store: Store;
 };
 
-/** Returns undefined where nothing was changed. */
+/** Returns undefined if nothing was changed. */
 export async function commitTree(order: Committing): Promise<Committed | undefined> {
   const { slot, branch, store } = order;
   if (!slot.hasTree()) throw failed('the workspace is gone, or a link stands in its place');
   const draft = join(slot.folder, 'git', 'index.commit');
   rmSync(`${draft}.lock`, { force: true });
   const git = slot.git(draft);
-  // A worker that has changed drover's index could have had what it did left out.
+  // A worker that changed drover's index could have hidden its changes.
   if (slot.hasIndexOf(order.base)) copyIndex(slot.index, draft);
   else await git(['read-tree', '--reset', order.base]);
   const nested = await stageAll(git, order);
@@ -76,7 +76,7 @@ function failed(message: string): DroverError {
   return new DroverError({ kind: 'workspace.failed', message });
 }
 
-// Paths have one character a byte up to here.
+// Paths have one character per byte up to here.
 function shown(path: string): string {
   return Buffer.from(path, 'latin1').toString('utf8');
 }
@@ -92,7 +92,7 @@ async function stageAll(git: Git, { slot }: Committing): Promise<readonly string
     throw error;
   });
   if (problem === '') return nested;
-  // Once more, after what can be helped: files and folders that may not be read, pipes where a file was.
+  // Retries after removing obstacles: unreadable files and folders, and pipes in place of files.
   openUp(slot.tree);
   return (await stage(git)).nested;
 }
@@ -137,7 +137,7 @@ function openUp(top: string): void {
         if ((found.mode & 0o400) === 0) chmodSync(path, found.mode | 0o400);
       } else if (!found.isSymbolicLink()) unlinkSync(path);
     } catch (error) {
-      // Gone, or deeper than a path may be long: git will say what it can't add.
+      // The folder is gone, or its path is too long: git reports what it can't add.
       if (!isCode(error, 'ENOENT', 'ENAMETOOLONG', 'EACCES', 'EPERM')) throw error;
     }
   }
@@ -149,14 +149,14 @@ function entriesOf(folder: Buffer): readonly Dirent<Buffer>[] {
   );
 }
 
-type Drafted = Committing & { readonly draft: string }; // the index in which all is staged
+type Drafted = Committing & { readonly draft: string }; // the index that has everything staged
 
 type Sifted = Pick<Differences, 'touched'> & {
   readonly changes: readonly string[];
   readonly links: readonly string[];
 };
 
-/** The worker's changes. Paths that can't be committed or are not the worker's are unstaged. */
+/** Returns the worker's changes. Unstages paths that can't be committed or are not the worker's. */
 async function sifted(git: Git, given: Drafted): Promise<Sifted> {
   const { base, keepOut } = given;
   const own = keepOut.map((path) => Buffer.from(path).toString('latin1'));
@@ -174,14 +174,14 @@ async function sifted(git: Git, given: Drafted): Promise<Sifted> {
   return { changes: rest.changes.map(({ path }) => path), touched: rest.touched, links };
 }
 
-/** Git is asked only if drover's index is not of the base commit. */
+/** Git is asked only if drover's index belongs to another commit. */
 async function changesOf(git: Git, { slot, base, draft }: Drafted): Promise<Differences> {
   const known = slot.changesIn(draft, base);
   if (known !== undefined) return known;
   const compare = ['diff-index', '--cached', '--raw', '-z', '--no-renames', '--ignore-submodules=none', base];
   const fields = (await git(compare, { encoding: 'latin1' })).out.split('\0');
   const changes: Change[] = [];
-  // ":<old mode> <new mode> <old object> <new object> <what>", then the path.
+  // Format: ":<old mode> <new mode> <old object> <new object> <status>", then the path.
   for (let n = 0; n + 1 < fields.length; n += 2) {
     const [before = '', after = ''] = (fields[n] ?? '').slice(1).split(' ');
     changes.push({ before, after, path: fields[n + 1] ?? '' });

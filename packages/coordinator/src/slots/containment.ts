@@ -1,12 +1,12 @@
-// The terms between a workspace and its sandbox: the facts that the sandbox is made from, and the result.
+// The types between a workspace and its sandbox: the facts from which the sandbox is made, and the result.
 
 import type { BroughtFolder, SandboxPolicy } from '@drover/sandbox/policy';
 
 type WorkspaceView = {
   readonly root: string;
-  /** For private files of its commands. */
+  /** Folder for private files of its commands. */
   readonly folder: string;
-  /** Object folders of git, and what links of the workspace lead to. */
+  /** Git object folders, and targets of links in the workspace. */
   readonly readable: readonly string[];
   /** Dependencies of the checkout, shown read-only in the workspace. */
   readonly brought: readonly BroughtFolder[];
@@ -17,9 +17,9 @@ type WorkspaceView = {
 
 export type Contained = {
   readonly policy: SandboxPolicy;
-  /** Ends what serves the sandbox from outside. */
+  /** Ends the processes that serve the sandbox from outside. */
   readonly close: () => Promise<void>;
 };
 
-/** Absent where commands run in the open. */
+/** Absent if commands run without a sandbox. */
 export type Contain = (view: WorkspaceView) => Promise<Contained>;

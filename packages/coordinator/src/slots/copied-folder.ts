@@ -16,18 +16,20 @@ const ENTRIES_MAX = 20_000;
 const LINKS_MAX = 10_000;
 const BYTES_MAX = 256 * 1024 * 1024;
 
-/** How much is copied in all. */
+/** Limits of all copies together. */
 type CopyTotal = { entries: number; links: number; bytes: number };
 
 type Survey = {
-  readonly top: string; // of the repository
+  readonly top: string; // top folder of the repository
   readonly total: CopyTotal;
 };
 
-/** The repository's folder as it is named, and its real path. */
+/** The repository's folder as named, and its real path. */
 type Top = { readonly named: string; readonly real: string };
 
-/** The entries that stay behind, with the reason; undefined for more than may be copied. Adds to the total. */
+/**
+ * Returns the entries that are not copied, with the reason; undefined if the limits are exceeded. Adds to the total.
+ */
 export async function surveyCopy(path: string, { top, total }: Survey): Promise<readonly string[] | undefined> {
   const sum = { ...total };
   const leftOut: string[] = [];
@@ -51,7 +53,7 @@ export async function surveyCopy(path: string, { top, total }: Survey): Promise<
   return leftOut.toSorted();
 }
 
-/** Whether an entry of a folder may be copied. */
+/** Returns true if an entry of a folder may be copied. */
 export async function isCopied(path: string, top: string): Promise<boolean> {
   const stats = await lstat(path);
   if (stats.isDirectory() || stats.isFile()) return true;
@@ -79,7 +81,7 @@ async function problemWithLink(path: string, { named, real }: Top): Promise<stri
   if (!isInside(resolve(dirname(path), target), named)) return leadsOut;
   if (isAbsolute(target)) return 'is an absolute link, which leads back into your checkout: make it relative';
   try {
-    // Links in the middle of the path can lead elsewhere than its letters say.
+    // Links in the middle of the path can lead elsewhere than its text says.
     return isInside(await realpath(path), real) ? undefined : leadsOut;
   } catch (error) {
     if (isCode(error, 'ENOENT', 'ENOTDIR')) return undefined;

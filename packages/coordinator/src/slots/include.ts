@@ -32,7 +32,7 @@ const GLOB_SIGN = /[*?[\]{}()!+@]/;
 const INCLUDE_FILE = join('.drover', 'include');
 const WORKTREE_INCLUDE = '.worktreeinclude';
 
-/** `isPath`: the pattern is the path of a file, whatever characters it has. */
+/** `isPath`: the pattern is a literal path, even if it contains wildcards. */
 export type IncludeLine = { readonly pattern: string; readonly how: 'copy' | 'link'; readonly isPath?: true };
 
 export type Included = { readonly path: string; readonly how: 'copy' | 'link' };
@@ -43,7 +43,7 @@ export type Inclusion = {
   readonly leftOut: readonly string[];
 };
 
-/** Throws UsageError for a line that can't be meant. */
+/** Throws UsageError for an invalid line. */
 export async function readInclude(top: string): Promise<readonly IncludeLine[]> {
   const found = await readOwnFile({ path: join(top, INCLUDE_FILE), within: top });
   if (found.kind === 'refused') throw new UsageError(`${INCLUDE_FILE} ${found.problem}; ${found.fix}`);
@@ -81,7 +81,7 @@ export async function readWorktreeInclude({ repository, env }: IncludeSource): P
   return paths.map((path) => ({ pattern: path.replace(/\/$/, ''), how: 'copy', isPath: true }));
 }
 
-/** Sentences about paths that are not brought along, and about links, through which a worker reaches the checkout. */
+/** Warnings about paths that are not copied, and about links through which a worker reaches the checkout. */
 export function inclusionWarnings({ included, leftOut }: Inclusion): readonly string[] {
   const links = included.filter(({ how }) => how === 'link').map(({ path }) => path);
   return [
@@ -96,11 +96,11 @@ export function inclusionWarnings({ included, leftOut }: Inclusion): readonly st
 export type IncludeSource = {
   readonly repository: Repository;
   readonly env: Readonly<Record<string, string>>;
-  /** How many entries the globs of all lines may look at. Default: 500,000. */
+  /** Maximum number of entries that the globs of all lines may visit (default: 500,000). */
   readonly entriesMax?: number;
 };
 
-/** Finds the files that the lines name. Throws UsageError for globs that look at too much. */
+/** Finds the files that the lines name. Throws UsageError if globs visit too many entries. */
 export async function findIncluded(lines: readonly IncludeLine[], source: IncludeSource): Promise<Inclusion> {
   const { top } = source.repository;
   const leftOut: string[] = [];
@@ -144,7 +144,7 @@ async function matchesOf(
   return found;
 }
 
-/** Whether a glob begins with a link to a folder elsewhere, which it would list. */
+/** Returns true if a glob begins with a link to an outside folder, which it would list. */
 async function leadsOut(top: string, pattern: string): Promise<boolean> {
   const names = pattern.split('/');
   const signAt = names.findIndex((name) => GLOB_SIGN.test(name));
@@ -162,7 +162,7 @@ function shortened(sentences: readonly string[]): readonly string[] {
   return [...sentences.slice(0, LEFT_OUT_MAX), `${sentences.length - LEFT_OUT_MAX} more paths`];
 }
 
-/** Includes it in the tree. Files of the commit are never replaced. */
+/** Copies it into the tree. Files of the commit are never replaced. */
 export async function place(included: readonly Included[], top: string, tree: string): Promise<void> {
   for (const { path, how } of included) {
     const [from, to] = [join(top, path), join(tree, path)];
@@ -185,7 +185,7 @@ export async function place(included: readonly Included[], top: string, tree: st
   }
 }
 
-/** Lines for a file of ignored paths: a link named node_modules is not what `node_modules/` ignores. */
+/** Lines for an ignore file: `node_modules/` does not ignore a link named node_modules. */
 export function asIgnored(included: readonly Included[]): string {
   return included.map(({ path }) => `/${path.replaceAll(/[\\*?[\]! #]/g, '\\$&')}\n`).join('');
 }
@@ -194,7 +194,7 @@ type Looked = { entries: number; readonly max: number };
 
 async function matches(top: string, pattern: string, looked: Looked): Promise<readonly string[]> {
   const goesInto = pattern.includes('node_modules/');
-  // The glob asks this for every entry that it looks at.
+  // The glob calls this for every entry that it visits.
   const exclude = (path: string) => {
     if (++looked.entries > looked.max) {
       throw new UsageError(

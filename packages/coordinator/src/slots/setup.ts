@@ -16,7 +16,7 @@ import { type CommandPlace, runCommand, tailOf } from './shell-command.ts';
 const NAMED_MAX = 5;
 const MADE_MAX = 1_000;
 
-/** Gives the paths it has made and that are not ignored. Throws DroverError where it fails or is stopped. */
+/** Returns the paths that setup made and git does not ignore. Throws DroverError if setup fails or is stopped. */
 export async function setUp(
   commands: readonly string[],
   place: CommandPlace & { readonly git: Git },
@@ -62,11 +62,13 @@ export function isHomeUnused(box: string): boolean {
 
 export type PreparationFacts = {
   readonly commands: readonly string[];
-  readonly copy: string | undefined; // of shared dependencies
-  readonly path: string | undefined; // where commands find their tools
+  readonly copy: string | undefined; // mounts of shared dependencies
+  readonly path: string | undefined; // the PATH of the commands
 };
 
-/** Names everything that decides what setup makes on this commit. A commit without manifests stands for itself. */
+/**
+ * A key of everything that decides the output of setup on this commit. Without manifests, the key is the commit itself.
+ */
 export async function preparationKey(facts: PreparationFacts, base: string, git: Git): Promise<string> {
   const { out } = await git(['ls-tree', '-r', '-z', '--full-tree', base]);
   const files = out.split('\0').filter((line) => MANIFESTS.has(basename(line.slice(line.indexOf('\t') + 1))));

@@ -1,5 +1,4 @@
-// A command of the user's, run to its end in a workspace, in the sandbox where there is one: whether it passed, and
-// what it printed.
+// Runs a user's command to its end in a workspace, sandboxed if possible: returns whether it passed, and its output.
 
 import { join } from 'node:path';
 import { failureOf } from '@drover/core/agent/limits';
@@ -16,7 +15,7 @@ const TAIL_CHARS_MAX = 4_000;
 export type CommandPlace = {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
-  readonly outputFolder: string; // for output that is too long for an event
+  readonly outputFolder: string; // folder for output that is too long for an event
   readonly sandbox: SandboxPolicy | undefined;
 };
 
@@ -27,7 +26,7 @@ export type CommandEnd = {
   readonly output: string;
 };
 
-/** Throws DroverError where the signal stops it, or the sandbox does not start. */
+/** Throws DroverError if the signal aborts or the sandbox does not start. */
 export async function runCommand(command: string, place: CommandPlace, signal: AbortSignal): Promise<CommandEnd> {
   const { cwd, env, outputFolder, sandbox } = place;
   const callId = newId('call');
@@ -40,7 +39,7 @@ export async function runCommand(command: string, place: CommandPlace, signal: A
   });
   const { text } = await capture.finish();
   if (signal.aborted) throw new DroverError(failureOf(signal));
-  // No bash is like any other command that can't pass.
+  // Without bash the command fails like any other.
   if (typeof end === 'string') return { passed: false, isTimeout: false, durationMs: 0, output: end };
   const hints = sandbox === undefined || end.exitCode === 0 ? [] : hintsFor(text, command, sandbox);
   const output = [text.trimEnd(), endWords(end), ...hints].filter((part) => part !== '').join('\n');
@@ -48,7 +47,7 @@ export async function runCommand(command: string, place: CommandPlace, signal: A
   return { passed: end.exitCode === 0 && !isTimeout, isTimeout, durationMs: end.durationMs, output };
 }
 
-/** The end of what it printed: tools put the verdict last. */
+/** The end of the output, because tools print the verdict last. */
 export function tailOf(output: string): string {
   return output.length <= TAIL_CHARS_MAX ? output : `[…] ${output.slice(-TAIL_CHARS_MAX).toWellFormed()}`;
 }

@@ -64,13 +64,13 @@ const OWNER = z.object({
   attempt: z.number(),
   worker: z.number(),
   base: z.string(),
-  /** Brought along, and not to be committed. */
+  /** Copied into the tree, and never committed. */
   included: z.readonly(z.array(z.string())),
 });
 
 export type Owner = Readonly<z.infer<typeof OWNER>>;
 
-/** Files that git does not ignore, and whether the tree holds all that setup made. */
+/** Files that git does not ignore, and whether the tree holds the whole output of setup. */
 export type SetUp = { readonly made: readonly string[]; readonly isWhole: boolean };
 
 export type Differences = {
@@ -83,7 +83,7 @@ export type SlotOptions = {
   readonly slotsFolder: string;
   readonly storeGit: string;
   readonly objectFormat: ObjectFormat;
-  readonly blobs: Blobs; // of the store
+  readonly blobs: Blobs; // git folder of the store
   readonly env: Readonly<Record<string, string>>;
 };
 
@@ -97,7 +97,7 @@ export class Slot {
   readonly folderMode: number;
   readonly #options: SlotOptions;
   readonly #lock: Lock;
-  // The commit of the tree, as long as only drover has touched it.
+  // The commit of the tree, as long as only drover has used it.
   #at: string | undefined;
   readonly #index: SlotIndex;
   readonly #folders: KnownFolders = new Map();
@@ -119,7 +119,7 @@ export class Slot {
     this.#lock = lock;
   }
 
-  /** The slot, or undefined where another process has it or its owner is not one that may be followed. */
+  /** Returns the slot, or undefined if another process has it or `mayFollow` rejects its owner. */
   static claim(
     options: SlotOptions,
     number: number,
@@ -130,7 +130,7 @@ export class Slot {
     if (isTaken(lockPath) || !mayFollow(ownerIn(folder))) return undefined;
     const lock = Lock.take(lockPath);
     if (lock === undefined) return undefined;
-    // Another process may have had it in between.
+    // Another process may have used it in between.
     if (!mayFollow(ownerIn(folder))) {
       lock.release();
       return undefined;
@@ -148,7 +148,7 @@ export class Slot {
     return this.#at === base;
   }
 
-  /** Brings the tree to a commit, with nothing else in it but what setup made for the same key. */
+  /** Brings the tree to a commit. Only the output of setup for the same key stays beside it. */
   async goTo(base: string, signal: AbortSignal, key?: string): Promise<void> {
     if (this.isAt(base)) return;
     this.disown();
@@ -162,7 +162,9 @@ export class Slot {
     return this.#prepared.madeFor(key);
   }
 
-  /** Keeps what setup makes for later tasks with this key, unless it says that they need more than the tree. */
+  /**
+   * Keeps the output of setup for later tasks with this key, unless `setup` reports that they need more than the tree.
+   */
   async prepare(key: string, shared: readonly string[], setUp: () => Promise<SetUp>): Promise<readonly string[]> {
     this.#prepared.forget();
     const before = await this.#strays();
@@ -184,7 +186,7 @@ export class Slot {
     if (kept !== undefined) await learnFolders(this.#sweepOrder(kept));
   }
 
-  /** From here on it is this attempt's, and stays so over a crash. */
+  /** Reserves the slot for this attempt, even over a crash. */
   handOver(owner: Owner): void {
     this.#at = undefined;
     const draft = `${this.#ownerPath}.new`;
@@ -198,7 +200,7 @@ export class Slot {
     rmSync(this.#ownerPath, { force: true });
   }
 
-  /** The last moment in which drover alone has had the tree; see SlotIndex. */
+  /** The last moment at which drover alone had the tree; see SlotIndex. */
   settleTimes(): void {
     if (this.#at === undefined) return;
     this.#aloneUntilMs = Date.now();
@@ -206,7 +208,7 @@ export class Slot {
     forgetYoung(this.#folders);
   }
 
-  /** True where the tree is a real folder, in its place. A worker could have put a link there. */
+  /** Returns true if the tree is a real folder in its place. A worker could have put a link there. */
   hasTree(): boolean {
     const found = lstatSync(this.tree, { throwIfNoEntry: false });
     return found?.isDirectory() === true && realpathSync.native(this.tree) === this.tree;
@@ -218,12 +220,12 @@ export class Slot {
     return gitAt({ gitDir: storeGit, workTree: this.tree, indexFile: index, settings, env });
   }
 
-  /** Drover's own index is as drover left it, and one of this commit. */
+  /** Returns true if drover's own index is unchanged and belongs to this commit. */
   hasIndexOf(base: string): boolean {
     return this.#index.read()?.base === base;
   }
 
-  /** Differences between another index and drover's own; undefined if drover's index is of another commit. */
+  /** Differences between another index and drover's own; undefined if drover's index belongs to another commit. */
   changesIn(index: string, base: string): Differences | undefined {
     const { objectFormat: format } = this.#options;
     const kept = this.#index.read();
@@ -235,29 +237,29 @@ export class Slot {
     };
   }
 
-  /** Keeps what git has just seen of all files. No worker may use the tree any more. */
+  /** Stores the file states that git has just read. No worker may use the tree after this. */
   see({ touched }: Pick<Differences, 'touched'>): void {
     const aloneUntilMs = this.#aloneUntilMs;
     const isKnown = touched !== undefined && aloneUntilMs !== undefined;
     this.#sight = isKnown ? { touched, aloneUntilMs, sinceMs: performance.now() } : undefined;
   }
 
-  /** Forgets it: the tree was used again. */
+  /** Forgets the stored file states, because the tree was used again. */
   unsee(): void {
     this.#sight = undefined;
   }
 
-  /** Where the commands of an attempt keep private files. */
+  /** The folder for private files of an attempt's commands. */
   get box(): string {
     return join(this.folder, 'box');
   }
 
-  /** Sets aside the private files of the attempt before: the next one must not find them. */
+  /** Sets aside the private files of the previous attempt, which the next one must not find. */
   clearBox(): void {
     if (lstatSync(this.box, { throwIfNoEntry: false }) !== undefined) setAside(this.box, this.#trash());
   }
 
-  /** Removes what was set aside. Leaves what can't be removed for another time. */
+  /** Removes what was set aside. A failed removal is repeated later. */
   async emptyTrash(): Promise<void> {
     const trash = this.#trash();
     for (const name of await readdir(trash).catch(() => [])) {
@@ -273,7 +275,7 @@ export class Slot {
     return join(this.folder, 'owner.json');
   }
 
-  // A worker could have put a link there, and where that leads is not drover's to fill or to empty.
+  // A worker could have put a link there, whose target drover must neither fill nor empty.
   #trash(): string {
     const path = join(this.folder, 'trash');
     if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === false) rmSync(path, { force: true });
@@ -284,7 +286,7 @@ export class Slot {
   async #move(base: string, signal: AbortSignal, key?: string): Promise<DroverError | undefined> {
     const unclean = (message: string) => new DroverError({ kind: 'workspace.failed', message });
     if (!this.hasTree()) {
-      // A link, or a file; a folder that isn't the one it should be stays where it is.
+      // A link or a file is removed; a real folder other than the expected one stays.
       await bestEffort(unlink(this.tree));
       this.#index.remove();
       mkdirSync(this.tree, { recursive: true });
@@ -299,7 +301,7 @@ export class Slot {
       const { complaint } = isThere
         ? await this.#restore(kept.index, missing, signal)
         : await this.#readTree(base, signal);
-      // Where a file can't be removed, git says so and goes on. Where there was none, it is about something else.
+      // Git reports files that it can't remove and continues. Without an earlier index it reports something else.
       if (complaint !== '' && kept.index !== EMPTY_INDEX) return unclean(complaint);
       if (!isThere || missing.length > 0) this.#index.note(base);
       return undefined;

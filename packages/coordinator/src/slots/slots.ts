@@ -42,11 +42,11 @@ const TRASH_MS_MAX = 2_000; // longest wait of a close for deletions
 export type Workspace = {
   readonly path: string;
   readonly base: string;
-  /** Contains the commands that run in it. */
+  /** The sandbox of the commands that run in it. */
   readonly sandbox: SandboxPolicy | undefined;
   /** The workspace is on a host, and only that host can work in it. */
   readonly host?: { readonly name: () => string; readonly run: RunTask };
-  /** Undefined where nothing was changed. May be done again, and gives the same. */
+  /** Returns undefined if nothing was changed. Idempotent. */
   readonly commit: (order: CommitOrder) => Promise<Committed | undefined>;
   /** Returns the slot to the pool. Idempotent. With 'commit': the tree was not touched since its commit. */
   readonly release: (since?: 'commit') => Promise<void>;
@@ -57,7 +57,7 @@ export type SlotsOptions = {
   readonly repository: Repository;
   readonly run: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Commands that prepare a workspace, and where what they print is kept. */
+  /** Commands that prepare a workspace, and the folder for their output. */
   readonly setup?: { readonly commands: readonly string[]; readonly outputFolder: string };
   readonly contain?: Contain;
   /** Installed dependencies of the checkout that every workspace gets. */
@@ -111,25 +111,25 @@ export class Slots {
     this.#slotOptions = { slotsFolder, storeGit, objectFormat, blobs: this.#blobs, env };
   }
 
-  /** Throws UsageError where home or `.drover/include` can't be worked with. */
+  /** Throws UsageError if home or `.drover/include` is unusable. */
   static async open(options: SlotsOptions): Promise<Slots> {
     const store = await openStore(options);
     const lines = [...(await readInclude(options.repository.top)), ...(await readWorktreeInclude(options))];
     return new Slots(options, store, lines);
   }
 
-  /** Begins to bring that many slots to the repository's HEAD, in the background. */
+  /** Starts bringing that many slots to the repository's HEAD, in the background. */
   prepare(count: number): void {
     const missing = count - this.#idle.length - this.#coming.length;
     const slots = Array.from({ length: Math.max(0, missing) }, () => this.#claim());
     const ready: Promise<Slot>[] = [];
-    // As many at once as there are processors: each waits for the one so many before it.
+    // As many at once as there are processors: each slot waits for the one that many places before it.
     for (const slot of slots) ready.push(this.#bring(slot, ready[ready.length - availableParallelism()]));
     this.#coming.push(...ready);
     handled(this.inclusion());
   }
 
-  /** A clean workspace on that commit. */
+  /** Returns a clean workspace on that commit. */
   async take(wish: Wish): Promise<Workspace> {
     const { base, signal } = wish;
     const slot = await this.#find(wish);
@@ -147,9 +147,7 @@ export class Slots {
     }
   }
 
-  /**
-   * The workspace of an attempt that a process which is gone has begun, as it was left; undefined where there is none.
-   */
+  /** Returns the unchanged workspace of an attempt that an earlier process began; undefined if there is none. */
   async again({ task, attempt }: Pick<Wish, 'task' | 'attempt'>): Promise<Workspace | undefined> {
     const isIt = (owner: Owner | undefined): boolean =>
       owner?.run === this.#options.run && owner.task === task && owner.attempt === attempt;
@@ -168,7 +166,7 @@ export class Slots {
     return undefined;
   }
 
-  /** Takes back what a process of this run which is gone has held for attempts whose work is kept elsewhere. */
+  /** Takes back slots that an earlier process of this run held for attempts whose work is stored elsewhere. */
   reclaim(isKept: (attempt: Pick<Wish, 'task' | 'attempt'>) => boolean): void {
     const isLeft = (owner: Owner | undefined): boolean => owner?.run === this.#options.run && isKept(owner);
     for (const number of slotNumbers(this.store.slotsFolder)) {
@@ -187,7 +185,7 @@ export class Slots {
     return this.#inclusion;
   }
 
-  /** Throws DroverError if a worker changed dependencies that workspaces share. The next run makes another copy. */
+  /** Throws DroverError if a worker changed dependencies that workspaces share. The next run makes a new copy. */
   async auditDependencies(): Promise<void> {
     const copy = await this.#copied;
     const paths = copy === undefined ? [] : await auditCopy(copy);
@@ -196,12 +194,12 @@ export class Slots {
     throw new DroverError({ kind: 'dependencies.changed', paths: paths.slice(0, CHANGED_MAX) });
   }
 
-  /** Sentences for the user about what is brought along. */
+  /** Warnings for the user about copied files. */
   async warnings(): Promise<readonly string[]> {
     return inclusionWarnings(await this.inclusion());
   }
 
-  /** Lets go of all slots. Those that were not released stay this run's. */
+  /** Gives up all slots. Unreleased ones still belong to this run. */
   async close(): Promise<void> {
     this.#closing.abort();
     await Promise.all(this.#coming);
@@ -233,7 +231,7 @@ export class Slots {
     return idle ?? (await this.#coming.shift()) ?? this.#claim(wish);
   }
 
-  // A free slot, or one that an earlier attempt at the same task left.
+  // Returns a free slot, or one that an earlier attempt at the same task left.
   #claim(wish?: Wish): Slot {
     const { run } = this.#options;
     const mayFollow = (owner: Owner | undefined): boolean =>
@@ -274,7 +272,7 @@ export class Slots {
     }
   }
 
-  /** Runs the setup commands, unless an earlier task left what they make. Returns files to keep out of commits. */
+  /** Runs the setup commands, unless the slot has their output already. Returns files to keep out of commits. */
   async #setUp(
     slot: Slot,
     { base, sandbox }: { readonly base: string; readonly sandbox: SandboxPolicy | undefined },
@@ -345,7 +343,7 @@ export class Slots {
     await contained.close();
   }
 
-  // The user's own ignore rules hold for workers, too.
+  // The user's own ignore rules apply to workers, too.
   async #readUserExcludes(): Promise<string> {
     const { commonDir, excludesFile } = this.#options.repository;
     const own = [join(commonDir, 'info', 'exclude'), ...(excludesFile === undefined ? [] : [excludesFile])];
@@ -377,7 +375,7 @@ export class Slots {
     return (await this.store.git(['cat-file', '-e', `${commit}^{commit}`], { accept: [1, 128] })).code === 0;
   }
 
-  // Later: a task is waiting for a workspace.
+  // Deferred, because a task is waiting for a workspace.
   #emptyTrashLater(slot: Slot): void {
     this.#withTrash.add(slot);
     this.#emptying ??= setTimeout(() => this.#emptyTrash(), TRASH_MS_AFTER).unref();

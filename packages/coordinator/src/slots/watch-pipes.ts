@@ -1,7 +1,7 @@
-// Ends a git that waits for ever: a worker left a pipe where git reads a file, `.gitignore` or `.gitattributes`.
+// Ends a git that waits forever, because a worker put a pipe in place of `.gitignore` or `.gitattributes`.
 //
-// Looking through every tree would cost more than most commits. So the tree is looked through only once git takes long,
-// and the signal is aborted only if there is such a pipe.
+// Searching every tree would cost more than most commits. So the tree is searched only once git takes long, and the
+// signal is aborted only if there is such a pipe.
 
 import { type Dirent } from 'node:fs';
 import { readdir } from 'node:fs/promises';
@@ -49,7 +49,7 @@ async function entriesOf(folder: string): Promise<readonly Dirent[]> {
   try {
     return await readdir(folder, { withFileTypes: true });
   } catch (error) {
-    // Gone, not to be read, or deeper than a path may be long: git does not read there either.
+    // The folder is gone, unreadable or too deep: git does not read it either.
     if (isCode(error, 'ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ENAMETOOLONG')) return [];
     throw error;
   }

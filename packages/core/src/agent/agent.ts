@@ -32,7 +32,7 @@ export function makeAgent(options: SessionOptions, ties: Ties): Agent {
   const notes = { emit: (event: Event) => emit(event, { worker }), settled, total, price: () => routes.current.price };
   const prepare = () => tools.forEach((tool) => tool.prepare?.(context, 'possible'));
   const agentNotes: AskNotes = {
-    // As soon as a request was sent, tools may prepare for calls.
+    // Once a request was sent, tools may prepare for calls.
     admitted: () => void setImmediate(prepare),
     calling: (name) => toolNamed(tools, name)?.prepare?.(context, 'certain'),
     progress,
@@ -72,7 +72,7 @@ export function makeAgent(options: SessionOptions, ties: Ties): Agent {
   };
 }
 
-/** Tells when a request is about to be sent. */
+/** Reports that a request is about to be sent. */
 function preparing({ admit }: Admission, onAdmitted: () => void): Admission {
   return {
     admit: async (wanted, signal) => {

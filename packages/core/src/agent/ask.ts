@@ -20,13 +20,13 @@ import { inGroups } from '../one-by-one.ts';
 import type { Tally } from '../model/spending/tally.ts';
 import { failureOf } from './limits.ts';
 
-/** News of a request, for the agent that made it. */
+/** Progress of a request, for the agent that made it. */
 export type AskNotes = {
   /** The request is about to be sent. */
   readonly admitted: () => void;
-  /** The answer calls a tool of this name. */
+  /** The answer calls a tool with this name. */
   readonly calling: (name: string) => void;
-  /** Something happened, so the agent is not idle. */
+  /** Any progress, which resets the idle clock. */
   readonly progress: () => void;
 };
 
@@ -40,7 +40,7 @@ export type Asking = {
   /** Another model is asked if this one is unavailable, so an unavailable model is retried less often. */
   readonly fallsBack: boolean;
   readonly request: (outputTokensMax: number) => ModelRequest;
-  readonly inputTokens: number; // expected
+  readonly inputTokens: number; // expected tokens
   readonly inputTokensMax: number; // upper bound, which the budget reserves
   readonly outputTokensMax: number;
   readonly admission: Admission;
@@ -50,7 +50,7 @@ export type Asking = {
   readonly emit: (event: Event) => void;
   /** Records the usage of each attempt, failed ones included. Returns its cost in US dollars. */
   readonly spend: (usage: Usage) => number | undefined;
-  /** Adds the usage of a request that was told where its answer arrived. Tells nothing. */
+  /** Adds the usage of a request that another thread reported. Emits nothing. */
   readonly book: (usage: Usage) => void;
   /** Stores the partial text of the last attempt. If omitted, that text is discarded. */
   readonly keep?: (partial: Omit<Answer, 'notes'>) => void;
@@ -62,14 +62,14 @@ export type Answer = {
   readonly cost: number | undefined; // US dollars; undefined if the price is unknown
 };
 
-/** Takes an answer: in this thread, or over the link of a task. */
+/** Reads an answer, in this thread or over the link of a task. */
 export type Ask = (asking: Asking, signal: AbortSignal) => Promise<Answer>;
 
 type Requesting = Omit<Asking, 'place' | 'tally' | 'notes' | 'idleMs' | 'isShown' | 'book'>;
 
 export async function ask(asking: Requesting, signal: AbortSignal): Promise<Answer> {
   const begun = performance.now();
-  let waitedMs = 0; // for admission; not counted as time of the provider
+  let waitedMs = 0; // time spent in admission; not part of the provider's time
   for (let attempt = 1; ; attempt++) {
     asking.patience.left -= 1;
     const asked = performance.now();

@@ -26,8 +26,8 @@ import { asked, emit, textOf, Turn, type Agent } from './turn.ts';
 const ANSWER_SHARE = { min: 0.2, max: 0.4 };
 const ANSWER_TOKENS_MIN = 1_024; // requested even if the window seems full
 const SUMMARY_TOKENS_MAX = 4_096;
-const SUMMARY_SHARE = 0.1; // of the window
-const TRANSCRIPT_SHARE = 0.5; // of the window
+const SUMMARY_SHARE = 0.1; // share of the window
+const TRANSCRIPT_SHARE = 0.5; // share of the window
 const TRANSCRIPT_ATTEMPTS = 4; // each attempt sends half as much as the one before
 const NO_GAIN = 'a summary would be longer than what it replaces';
 

@@ -5,7 +5,7 @@ import { DroverError } from '../errors.ts';
 import { isAvailability, labelOf } from '../model/fallback.ts';
 import { type Agent, ATTEMPTS_MAX, emit, type Turn } from './turn.ts';
 
-/** Returns true if the caller must ask again: the agent has moved, and the move was told. */
+/** Returns true if the caller must ask again: the agent has moved, and the move was emitted. */
 export function fallBack(agent: Agent, turn: Turn, error: unknown): boolean {
   if (!(error instanceof DroverError) || !isAvailability(error.failure)) return false;
   const { failure } = error;
@@ -13,7 +13,7 @@ export function fallBack(agent: Agent, turn: Turn, error: unknown): boolean {
   const next = agent.routes.next();
   if (next === undefined) return false;
   turn.patience.left = ATTEMPTS_MAX;
-  // The calibration is of the other model.
+  // The calibration belongs to the other model.
   agent.conversation.recalibrate({});
   emit(agent, turn, { type: 'model_fallback', from, to: labelOf(next), failure, reason: describe(failure) });
   return true;

@@ -102,7 +102,7 @@ async function settleOpen(
 
 type StepResults = { readonly calls: readonly CallPart[]; readonly results: readonly ToolResult[] };
 
-/** Only workers are watched: a user sees what an agent of theirs repeats. */
+/** Only workers are watched, because users see the repeats of their own agent. */
 function countRepeats({ bench, conversation }: Agent, turn: Turn, { calls, results }: StepResults) {
   if (bench.worker === 0) return { results };
   turn.repeats ??= Repeats.in(conversation.messages);

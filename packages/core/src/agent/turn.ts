@@ -42,7 +42,7 @@ export type Agent = {
    * `estimate` is drover's token count of the prompt; omit it for requests outside the conversation.
    */
   readonly spend: (usage: Usage, estimate?: number) => number | undefined;
-  /** Adds the usage of a request without telling it. */
+  /** Adds the usage of a request without emitting an event. */
   readonly book: (usage: Usage) => void;
   readonly total: () => Spent;
   readonly ask: Ask;
@@ -55,7 +55,7 @@ export const ATTEMPTS_MAX = 16;
 /** State of one turn. A suspended turn keeps it until it is resumed. */
 export class Turn {
   readonly number: number;
-  readonly messages: Message[] = []; // the new ones
+  readonly messages: Message[] = []; // messages of this turn
   readonly denials: Denial[] = [];
   refused: RefusedCalls | undefined; // the last refused calls; undefined once a later call was run
   steps = 0;
@@ -67,7 +67,7 @@ export class Turn {
   textCalls = 0;
   pauses = 0;
   unknownInARow = 0;
-  repeats: Repeats | undefined; // of a worker
+  repeats: Repeats | undefined; // set for a worker
   compactionsInARow = 0;
   open: OpenCalls | undefined;
 
@@ -80,7 +80,7 @@ export function emit(agent: Agent, turn: Turn, event: Event): void {
   agent.emit(event, { worker: agent.bench.worker, turn: turn.number, step: turn.steps });
 }
 
-/** The parts of a request that say whose it is. */
+/** The parts of a request that identify its agent. */
 export function asked(
   { conversation, routes, limits, notes, total }: Agent,
   { number, steps }: Turn,
@@ -160,13 +160,13 @@ export function endingOf(outcome: TurnOutcome, messages: readonly Message[]): Ev
   }
 }
 
-/** Gates that the caller runs on a turn that is done, before its ending is told. */
+/** Gates that the caller runs after a successful turn, before its ending is emitted. */
 export type Checking = {
   readonly check: SessionOptions['check'] | undefined;
   readonly emit: Parameters<NonNullable<SessionOptions['check']>>[0];
 };
 
-/** Whether the agent is done, and did not stop for want of permission. */
+/** True if the agent is done, and did not stop for lack of permission. */
 export function isWhole({ status }: TurnOutcome, { refused }: Turn): boolean {
   return status === 'done' && (refused?.calls.length ?? 0) === 0;
 }

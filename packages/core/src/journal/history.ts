@@ -21,7 +21,7 @@ import { Dollars } from './dollars.ts';
 // After these records no delta is emitted until another record is in the journal.
 const QUIET: ReadonlySet<unknown> = new Set(['session_start', 'session_end']);
 
-/** Whether no delta can follow a record of this type while it is the last one. */
+/** True if no delta can follow a record of this type while it is the last one. */
 export function isQuiet(type: unknown): boolean {
   return QUIET.has(type);
 }
@@ -30,8 +30,8 @@ export type Past = {
   readonly messages: readonly Message[];
   readonly lastSeq: number;
   readonly turn: number;
-  readonly steps: number; // in that turn
-  readonly answers: number; // in that turn
+  readonly steps: number; // in the last turn
+  readonly answers: number; // in the last turn
   /** How the last turn ended; undefined while the turn is open. */
   readonly ending: 'done' | 'incomplete' | 'error' | 'cancelled' | undefined;
   readonly open: OpenCalls | undefined;
@@ -127,7 +127,7 @@ function fold(past: Writable<Past>, messages: Message[], record: Recorded): void
       return;
     case 'model_fallback':
       past.fallback = record.to;
-      past.tokens = undefined; // another model counts otherwise
+      past.tokens = undefined; // another model counts differently
       return;
     case 'message_end':
       if (record.kept === false) return;
@@ -186,7 +186,7 @@ function tokensIn(record: Extract<Recorded, { readonly type: 'usage' }>, before:
 function foldMessage(past: Writable<Past>, message: Message, turn: number): void {
   switch (message.role) {
     case 'user':
-      if (turn > 0 && turn === past.turn) return; // steering: the turn goes on
+      if (turn > 0 && turn === past.turn) return; // steering: the turn continues
       past.turn = turn;
       past.steps = 0;
       past.answers = 0;

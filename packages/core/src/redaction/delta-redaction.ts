@@ -15,29 +15,29 @@ import type { AnchorSearch } from './shapes/anchor-search.ts';
 import { type Tail, CONTEXT_CHARS, literalEnd, runEnd } from './shapes/pattern.ts';
 import type { Suspect } from './shapes/suspects.ts';
 
-/** A bound that follows from the longest shape; nothing enforces it but a test. */
+/** A bound that follows from the longest shape; a test checks it. */
 export const HELD_CHARS_MAX = 512;
 
 type Question = { readonly rank: number; start: number };
 type Find = { readonly rank: number; start: number; end: number; tail: Tail | undefined; isShown: boolean };
 type Stretch = { readonly start: number; readonly end: number; readonly isOver: boolean };
 
-// How much of the past is kept: as far as anything looks back, and more, so that it is cut seldom.
+// Length of the kept past: more than any shape looks back, so that it is cut rarely.
 const PAST_CHARS_MIN = CONTEXT_CHARS;
 const PAST_CHARS_MAX = 1_024;
 
 export class DeltaRedaction {
   readonly #search: AnchorSearch;
   readonly #suspects: readonly Suspect[];
-  #past = ''; // the end of what is disposed of, shown or dropped
-  #isGap = false; // whether its last character was dropped
+  #past = ''; // end of the text already shown or dropped
+  #isGap = false; // true if its last character was dropped
   #held = '';
-  #unread = 0; // how many of the last characters the search has yet to come back to
-  #questions: Question[] = []; // anchors not yet judged
-  #finds: Find[] = []; // by start; not yet shown, or still growing
-  // While a piece is looked at: the past, what is held, and the piece.
+  #unread = 0; // number of last characters that the search must read again
+  #questions: Question[] = []; // anchors not judged yet
+  #finds: Find[] = []; // finds by start; not shown yet, or still growing
+  // While a piece is processed: the past, the held text, and the piece.
   #text = '';
-  #disposed = 0; // up to here it is shown or dropped
+  #disposed = 0; // shown or dropped up to here
   // Measured lengths are cached, so that many secrets in one run cost no more than one.
   readonly #stretches = new Map<Tail, Stretch>();
   readonly #stops = new Map<string, { readonly from: number; readonly at: number }>();
@@ -47,13 +47,13 @@ export class DeltaRedaction {
     this.#suspects = suspects;
   }
 
-  /** Takes the next piece and returns what may be shown now. */
+  /** Takes the next piece and returns the text that may be shown now. */
   push(delta: string): string {
     const isCalm = this.#questions.length === 0 && this.#finds.length === 0 && this.#unread === this.#held.length;
     return (isCalm ? this.#pass(delta) : undefined) ?? this.#take(delta, false);
   }
 
-  /** Says that the text is over and returns the rest; what is pushed afterwards begins a new text. */
+  /** Ends the text and returns the rest; the next piece begins a new text. */
   flush(): string {
     const shown = this.#take('', true);
     this.#past = '';
@@ -65,7 +65,7 @@ export class DeltaRedaction {
     return shown;
   }
 
-  /** A whole text at once. */
+  /** Redacts a whole text. */
   static whole(text: string, search: AnchorSearch, suspects: readonly Suspect[]): string {
     return new DeltaRedaction(search, suspects).#take(text, true);
   }
@@ -106,7 +106,7 @@ export class DeltaRedaction {
     return shown;
   }
 
-  /** Judges all anchors from a place on, and says up to where it is known that there are no more. */
+  /** Judges all anchors from a position on, and returns the position up to which no further anchor can be. */
   #read(from: number, isWhole: boolean): number {
     const text = this.#text;
     let at = this.#search.next(text, from, isWhole);
@@ -121,7 +121,7 @@ export class DeltaRedaction {
   #judge(question: Question, isWhole: boolean): void {
     const suspect = this.#suspects[question.rank];
     if (suspect === undefined) return;
-    // A run inside a run that is already going adds nothing.
+    // A run inside a run that is still growing adds nothing.
     if (suspect.isRun && suspect.tail !== undefined && this.#known(suspect.tail, question.start) !== undefined) return;
     const anchorEnd = literalEnd(suspect.anchor, this.#text, question.start, isWhole);
     const sighting = typeof anchorEnd === 'number' ? suspect.judge(this.#text, question.start, isWhole) : anchorEnd;
@@ -133,7 +133,7 @@ export class DeltaRedaction {
     }
   }
 
-  /** Lets a find take what its tail allows; a tail that has come to its end is taken off. */
+  /** Extends a find by its tail, and removes a tail that has ended. */
   #grow(find: Find, isWhole: boolean): void {
     if (find.tail === undefined) return;
     const stretch = this.#stretch(find.tail, find.end, isWhole);
@@ -157,7 +157,7 @@ export class DeltaRedaction {
     return stretch !== undefined && stretch.start <= at && at <= stretch.end ? stretch : undefined;
   }
 
-  /** Where the literal stands next, or the end of the text. */
+  /** The next position of the literal, or the end of the text. */
   #nextStop(literal: string, from: number): number {
     const known = this.#stops.get(literal);
     if (known !== undefined && known.from <= from && from <= known.at) return known.at;
@@ -167,7 +167,7 @@ export class DeltaRedaction {
     return at;
   }
 
-  /** How much of a stretch that ends with the text could be the beginning of what stops it. */
+  /** Length of the text's end that may be the beginning of the tail's end mark. */
   #undecided(tail: Tail, start: number, isWhole: boolean): number {
     if (tail.until === undefined || isWhole) return 0;
     return Math.min(this.#text.length - start, overlap(this.#text, tail.until));
@@ -192,13 +192,13 @@ export class DeltaRedaction {
       this.#disposed = certain;
       this.#isGap = false;
     }
-    // All that still grow with the same tail grow together: one of them is enough.
+    // Finds that grow with the same tail grow alike, so one of them is enough.
     const growing = new Set<Tail | undefined>([undefined]);
     this.#finds = finds.filter((find) => !find.isShown || (!growing.has(find.tail) && growing.add(find.tail)));
     return shown;
   }
 
-  /** Keeps what may still be needed: what is held, and enough of what stands before anything that is not certain. */
+  /** Keeps the text that may still be needed: held text, and the context of everything uncertain. */
   #trim(certain: number): void {
     const cut = Math.max(0, Math.min(certain, this.#disposed) - PAST_CHARS_MIN);
     this.#past = this.#text.slice(cut, this.#disposed);
@@ -211,7 +211,7 @@ export class DeltaRedaction {
   }
 }
 
-/** How many characters at the end of the text are the beginning of the literal. */
+/** Number of characters at the end of the text that begin the literal. */
 function overlap(text: string, literal: string): number {
   for (let length = literal.length - 1; length > 0; length--)
     if (text.endsWith(literal.slice(0, length))) return length;

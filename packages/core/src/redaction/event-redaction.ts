@@ -18,7 +18,7 @@ type Stream = { readonly redaction: DeltaRedaction; last: Delta; readonly place:
 export class EventRedaction {
   readonly #redactor: Redactor;
   readonly #streams = new Map<string, Stream>();
-  #current: Stream | undefined; // the one that the event before belongs to
+  #current: Stream | undefined; // block of the previous event
 
   constructor(redactor: Redactor) {
     this.#redactor = redactor;
@@ -41,7 +41,7 @@ export class EventRedaction {
   }
 
   #streamOf(event: Delta, place: Place): Stream {
-    // One delta mostly follows another of its block, and a key costs more than all else that is done with them.
+    // Most deltas belong to the same block as the previous one, and building the key is the costly part.
     if (this.#current !== undefined && isSame(this.#current, event, place)) return this.#current;
     const key = keyOf(event, place);
     const stream = this.#streams.get(key) ?? { redaction: this.#redactor.deltas(), last: event, place };
@@ -53,7 +53,7 @@ export class EventRedaction {
   /** The held-back text of a finished block. */
   #ended(event: Event, place: Place): readonly Event[] {
     if (event.type === 'attempt_discarded') {
-      // Only this answer's: tools and other workers stream on.
+      // Only the blocks of this answer: tools and other workers continue to stream.
       for (const key of this.#streams.keys())
         if (key.endsWith(placeKey(place)) && !key.startsWith('tool_')) this.#streams.delete(key);
       return [];
@@ -62,7 +62,7 @@ export class EventRedaction {
     const stream = this.#streams.get(key);
     if (stream === undefined || !event.type.endsWith('_end')) return [];
     this.#streams.delete(key);
-    // Text that was cut off may end in the beginning of a secret, which nothing can recognise any more.
+    // Text that was cut off may end in an unfinished secret, which can no longer be recognised.
     if (isCutOffEnd(event)) return [];
     const delta = stream.redaction.flush();
     return delta === '' ? [] : [{ ...stream.last, delta }];
@@ -78,7 +78,7 @@ export class EventRedaction {
     return this.#redactor.value(event as Json) as Event;
   }
 
-  /** Without the end that may be the beginning of a secret. */
+  /** Drops an end that may be the beginning of a secret. */
   #certain(text: string): string {
     return this.#redactor.deltas().push(text);
   }
@@ -95,7 +95,7 @@ export class EventRedaction {
   }
 }
 
-// A block is over when an event of its kind, at its place, ends it: text_delta and text_end are one block's.
+// The end event of the same kind and position ends a block: text_delta and text_end share a key.
 function keyOf(event: Event, place: Place): string {
   const kind = event.type.slice(0, event.type.lastIndexOf('_'));
   return `${kind} ${blockOf(event)}${placeKey(place)}`;

@@ -16,34 +16,34 @@ export class Redactor {
   readonly #scope: Scope;
   #ready: { readonly search: AnchorSearch; readonly suspects: readonly Suspect[] } | undefined;
 
-  /** `values` are the exact secrets to hide. */
+  /** `values`: the exact secrets to hide. */
   constructor(values: Iterable<string>, scope: Scope = 'values and shapes') {
     this.#values = [...values];
     this.#scope = scope;
   }
 
-  /** The text without its secrets; the very same text where there are none. */
+  /** Returns the text without its secrets; the same string if there are none. */
   text(text: string): string {
     const { search, suspects } = this.#prepared();
-    // A few long literals: `includes` skips ahead by their length, so a whole conversation costs next to nothing.
+    // With a few long literals `includes` skips ahead by their length, so a whole conversation costs next to nothing.
     if (this.#scope === 'values only' && !suspects.some(({ anchor }) => text.includes(anchor))) return text;
-    // Most texts have not even an anchor.
+    // Most texts contain no anchor at all.
     if (search.next(text, 0, true) === text.length) return text;
     return DeltaRedaction.whole(text, search, suspects);
   }
 
-  /** The value with every string in it redacted, keys untouched; the very same value where nothing changed. */
+  /** Redacts every string in the value, but no keys; returns the same value if nothing changed. */
   value<Value extends Json>(value: Value): Value {
     return this.#value(value, 0) as Value;
   }
 
-  /** The same for a text that arrives in pieces and is shown as it comes. */
+  /** Returns a redaction for text that arrives and is shown in pieces. */
   deltas(): DeltaRedaction {
     const { search, suspects } = this.#prepared();
     return new DeltaRedaction(search, suspects);
   }
 
-  // It takes some milliseconds, which a command that shows nothing secret should not wait for.
+  // Lazy, because it takes some milliseconds, which a command without secrets should save.
   #prepared(): { readonly search: AnchorSearch; readonly suspects: readonly Suspect[] } {
     if (this.#ready === undefined) {
       const suspects = suspectsFor(this.#values, this.#scope);
@@ -56,7 +56,7 @@ export class Redactor {
   #value(value: Json, depth: number): Json {
     if (typeof value === 'string') return this.text(value);
     if (typeof value !== 'object' || value === null) return value;
-    // Nothing so deep can be written out as JSON either.
+    // A value nested this deeply cannot be written as JSON either.
     if (depth > DEPTH_MAX) return '[redacted:too-deep]';
     if (!isJsonObject(value)) {
       const items = value.map((item) => this.#value(item, depth + 1));

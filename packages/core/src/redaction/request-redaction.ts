@@ -14,7 +14,7 @@ import type { Provider } from '../model/provider.ts';
 import { Redactor } from './redactor.ts';
 import { isWorthHiding } from './secret-values.ts';
 
-/** The same provider, which never sends one of these values. */
+/** Wraps a provider so that it never sends one of these values. */
 export function withoutSecrets(provider: Provider, values: readonly string[]): Provider {
   const secrets = values.filter(isWorthHiding);
   if (secrets.length === 0) return provider;
@@ -41,7 +41,7 @@ function redactMessage(message: RequestMessage, redactor: Redactor): RequestMess
   };
 }
 
-/** A part with a sealed payload goes back to the letter: the provider refuses another text under its signature. */
+/** A part with a sealed payload goes back unchanged: the provider refuses another text under its signature. */
 function redactPart(part: RequestPart, redactor: Redactor): RequestPart {
   if (part.native !== undefined || part.type === 'native') return part;
   return part.type === 'tool_call'

@@ -1,7 +1,6 @@
-// The exact secrets a process was given, and every form in which they may turn up again.
+// The exact secrets of a process, and every form in which they may appear.
 //
-// A value is not looked for when it is too short or too common to be one: it would be found
-// everywhere, and tell a reader by its absence what it is.
+// Values that are too short or too common are not hidden: they would match everywhere, and the gaps would reveal them.
 
 const VALUE_CHARS_MIN = 8;
 
@@ -18,16 +17,16 @@ const SECRET_NAME =
 const SECRET_WORD = /(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSPHRASE|CREDENTIALS?)_/i;
 const BENIGN_ENDING =
   /_(?:FILE|PATH|DIR|NAME|ID|TYPE|TTL|URL|URI|ENDPOINT|HOST|REGION|LENGTH|LIMIT|EXPIRY|EXPIRES|TIMEOUT|ENABLED)$/i;
-// Public by purpose, though their names sound otherwise.
+// Public by purpose, although their names suggest otherwise.
 const PUBLIC_NAME = /(?:PUBLIC_KEY|PUBLISHABLE_KEY|SSH_KEY_TYPE|GPG_KEY|HOST_KEY)$/i;
-// A path to a secret is none. Base64 may begin with a slash too, so a path needs an ending or a folder everybody has.
+// A path to a secret is no secret. Base64 may begin with a slash too, so a path needs a file ending or a common folder.
 const FILE_PATH =
   /^(?:~|\.{0,2})?\/(?:[^/\n]*\/)*[^/\n]*\.[A-Za-z0-9]{1,8}$|^[A-Za-z]:\\|^(?:~|\.{1,2}|\/(?:home|Users|root|etc|var|opt|usr|tmp|run|mnt|srv|private|workspace|app))\/[\w./ @-]+$/;
 
 const URL_PASSWORD = /:\/\/[^\s/?#@:]*:([^\s/@]+)@/g;
 const NAMED_PASSWORD = /(?:^|[;?&\s])(?:password|pwd|AccountKey|SharedAccessKey)=([^;&\s]+)/gi;
 
-/** Secrets of an environment: variables by their names, and passwords inside addresses and connection strings. */
+/** Secrets of an environment: variables with secret names, and passwords inside addresses and connection strings. */
 export function secretValues(env: Readonly<Record<string, string | undefined>>): string[] {
   const values = Object.entries(env).flatMap(([name, value]) => {
     if (value === undefined) return [];
@@ -41,7 +40,7 @@ export function isWorthHiding(value: string): boolean {
   return value.length >= VALUE_CHARS_MIN && !COMMON.has(value.toLowerCase()) && new Set(value).size > 2;
 }
 
-/** The value as it stands, and as JSON, addresses and hex dumps write it. */
+/** The value as it is, and as written in JSON, addresses and hex dumps. */
 export function plainForms(value: string): string[] {
   const json = escapeJson(value);
   const url = encodeUrl(value);

@@ -164,7 +164,7 @@ async function askOutside(args: readonly string[], context: ToolContext): Promis
 async function askInside(args: readonly string[], context: ToolContext, sandbox: SandboxPolicy): Promise<GitAnswer> {
   const { cwd, callId, signal } = context;
   const answer = new Capture(outputFile(context));
-  // The owner of the folder may have no name inside. Nothing that git could run there gets out.
+  // The folder's owner may have no name inside the sandbox. No program that git could run there gets out.
   const command = ['git', '-c', 'safe.directory=*', ...args].map(quoted).join(' ');
   const settings = Object.entries(ENVIRONMENT).map(([name, value]) => `${name}=${quoted(value)}`);
   const script = `{ e=$(${settings.join(' ')} ${command} 2>&1 >&3); c=$?; } 3>&1; [ $c = 0 ] || printf %s "$e"; exit $c`;

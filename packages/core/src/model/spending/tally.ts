@@ -1,5 +1,5 @@
-// Tally: what an agent has spent so far, and what a request adds to it. Plain data, so that the charge of a request can
-// be told where its answer arrives, which may be another thread than the agent's.
+// Tally: the spending of an agent so far, and the effect of one more request. Plain data, because a request may be
+// charged in another thread than the agent's.
 
 import type { Event } from '@drover/protocol/events';
 import type { Usage } from '@drover/protocol/messages';
@@ -9,14 +9,14 @@ import { priced, sumSpent, type Spent } from './spent.ts';
 
 export type Tally = {
   readonly total: Spent; // of all requests so far
-  readonly window: number; // of the model
-  readonly estimate?: number; // of the prompt, in tokens; absent for requests outside the conversation
+  readonly window: number; // facts of the model
+  readonly estimate?: number; // tokens of the prompt; absent for requests outside the conversation
   readonly ratio?: number; // reported ÷ estimated tokens
 };
 
 type Charge = { readonly tally: Tally; readonly cost: number | undefined; readonly event: Event };
 
-/** Adds a request. Returns the new tally, the cost of the request in US dollars, and the event that tells it. */
+/** Adds a request. Returns the new tally, the request's cost in US dollars, and its event. */
 export function chargeTo(tally: Tally, usage: Usage, price: Price | undefined): Charge {
   const request = priced(usage, price);
   const spent = sumSpent(tally.total, request);

@@ -7,7 +7,7 @@ export const SERVED_PREFIX = 'mcp__';
 const NAME_CHARS_MAX = 64;
 const HASH_CHARS = 8;
 
-/** Two tools get two names: one that had to be changed ends with a hash of what it was. */
+/** Two tools get two names: a name that had to be changed ends with a hash of the original. */
 export function servedName(server: string, tool: string): string {
   const whole = `${SERVED_PREFIX}${server}__${tool}`;
   const plain = whole.replaceAll(/[^A-Za-z0-9_-]/g, '_');

@@ -16,11 +16,11 @@ import type { Tool, ToolContext, ToolEvent, ToolOutput } from '../tool.ts';
 /** A served tool as data. Its definition is the model's view of it. */
 export type ServedTool = ToolDefinition & {
   readonly server: string;
-  /** Its name at the server. */
+  /** Its name on the server. */
   readonly tool: string;
-  /** The user has said that its calls are idempotent. */
+  /** The user declared its calls idempotent. */
   readonly repeatable: boolean;
-  /** It is declared only once `find_tools` has found it. */
+  /** Requests declare it only after `find_tools` has found it. */
   readonly isDeferred: boolean;
 };
 

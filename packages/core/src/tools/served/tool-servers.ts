@@ -7,21 +7,21 @@ import { ToolError } from '../../errors.ts';
 import type { CallServed, ServedTool } from './served.ts';
 
 export type ToolServers = {
-  /** Frozen: agents declare these tools to the end, whatever the servers offer later. */
+  /** The list never changes: agents declare these tools to the end, even if the servers offer others later. */
   readonly tools: readonly ServedTool[];
-  /** For the user: servers and tools that are left out. */
+  /** Warnings for the user: servers and tools that are left out. */
   readonly warnings: readonly string[];
-  /** Gives one agent its line to the servers. */
+  /** Returns the connection of one agent to the servers. */
   readonly lineFor: (agent: ServedAgent) => ServerLine;
 };
 
 /** An agent that calls served tools. */
 export type ServedAgent = {
-  /** The folder it works in, where servers of its own start. */
+  /** The agent's working folder, in which its own servers start. */
   readonly cwd: string;
   readonly sandbox: SandboxPolicy | undefined;
   readonly emit: (event: Event) => void;
-  /** Puts a question of a server to the user; undefined if it stays open. */
+  /** Asks the user a question of a server; undefined if it stays open. */
   readonly question: (question: Question, signal: AbortSignal) => Promise<Decision | undefined>;
 };
 
