@@ -139,7 +139,7 @@ test('x32 calls fail with ENOSYS on x64', () => {
   expect(new Set(verdicts)).toEqual(new Set([ENOSYS]));
 });
 
-// arm64 has the generic table.
+// arm64 uses the generic system call table.
 const HEADERS: readonly (readonly [Architecture, string])[] = [
   ['x64', '/usr/include/x86_64-linux-gnu/asm/unistd_64.h'],
   ['arm64', '/usr/include/asm-generic/unistd.h'],

@@ -49,7 +49,7 @@ inSandbox('what git runs later', (system) => {
     expect(existsSync(canary)).toBe(false);
   });
 
-  test('a submodule inside a submodule is not made either', async () => {
+  test('a command cannot create a submodule inside a submodule', async () => {
     const { root, canary, git, attempt } = repository();
     const commit = git('rev-parse', 'HEAD').trim();
     const sub = join(root, 'sub');

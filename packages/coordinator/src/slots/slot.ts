@@ -102,7 +102,7 @@ export class Slot {
   readonly #index: SlotIndex;
   readonly #folders: KnownFolders = new Map();
   readonly #prepared: PreparedTree;
-  #aloneUntilMs: number | undefined; // see Sight
+  #aloneUntilMs: number | undefined; // end of the time in which only drover used the tree, see Sight
   #sight: (Sight & { readonly sinceMs: number }) | undefined;
 
   private constructor(options: SlotOptions, number: number, lock: Lock) {

@@ -24,7 +24,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as z from 'zod/mini';
 import { isCode, setAside } from '../../git/removal.ts';
 
-const ENTRIES_MAX = 300_000; // more are made anew each time
+const ENTRIES_MAX = 300_000; // a larger tree is set up again for every task
 const ENTRIES_A_TURN = 2_000;
 
 const RECORD = z.object({
