@@ -7,6 +7,7 @@ import type { Io, StopCause } from './io.ts';
 
 export type Stop = {
   readonly signal: AbortSignal;
+  readonly stop: (cause: StopCause) => void;
   readonly cause: () => StopCause | undefined;
   readonly close: () => void;
 };
@@ -20,5 +21,5 @@ export function watchForStop(io: Io, atOnce: () => void): Stop {
     controller.abort(new DroverError({ kind: 'aborted', by: cause === 'SIGINT' ? 'user' : 'shutdown' }));
   };
   const close = io.onStop({ stop, atOnce });
-  return { signal: controller.signal, cause: () => first, close };
+  return { signal: controller.signal, stop, cause: () => first, close };
 }

@@ -161,6 +161,10 @@ export const configSchema = z.strictObject({
     .describe(
       'MCP servers whose tools agents may use, by name. Default: none; those of an approved .mcp.json are added.',
     ),
+  bell: z
+    .boolean()
+    .exactOptional()
+    .describe('Whether the dashboard rings the bell of the terminal when a question appears. Default: true.'),
   timeouts: timeouts
     .exactOptional()
     .describe(

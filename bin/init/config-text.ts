@@ -39,6 +39,7 @@ const examples = (gates: readonly string[]): Readonly<Record<Key, readonly strin
   ask: ["ask: ['write(migrations/**)']"],
   deny: ["deny: ['write(**/*.lock)', 'shell(git push*)']"],
   mcp: ['mcp:', '  memory: { command: mcp-server-memory }', "  tracker: { url: 'https://mcp.example.com', oauth: {} }"],
+  bell: ['bell: false'],
   timeouts: ['timeouts: { headers: 2m, firstByte: 2m, silence: 5m, progress: 20m }'],
 });
 

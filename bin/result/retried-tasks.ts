@@ -42,7 +42,7 @@ function failedTask(run: NamedRun, typed: string): TaskProgress {
   const which = `task ${id} of run ${run.short}`;
   if (state === 'landed') throw new UsageError(`${which} has landed, so there is nothing to retry`);
   if (isDone(state)) throw new UsageError(`${which} is done and needed no change, so there is nothing to retry`);
-  if (!FAILED.has(state))
+  if (!FAILED.has(state) && task.failure?.kind !== 'task.cancelled')
     throw new UsageError(`${which} was interrupted and did not fail; resume the run with: drover resume ${run.short}`);
   return task;
 }

@@ -8,6 +8,7 @@ import { NOTHING_SPENT } from '@drover/coordinator/admission/purse';
 import type { KnownResult } from '@drover/coordinator/run/execute';
 import type { Limiter } from '@drover/coordinator/run/dispatch';
 import type { Git } from '@drover/coordinator/git/git';
+import { RunControl } from '@drover/coordinator/control/run-control';
 import { openPool } from '@drover/coordinator/pool/pool';
 import type { RunHistory } from '@drover/coordinator/run/history';
 import type { Repository } from '@drover/coordinator/git/repository';
@@ -50,6 +51,7 @@ import { openServers, type ServersWish } from '../mcp/open-servers.ts';
 import { hostedWorkspaces, type HostsWish, openFleet } from '../hosts/open-fleet.ts';
 import { openLauncher, type RunLauncher } from './open-launcher.ts';
 import { openBus, openRun } from './open-run.ts';
+import { runDesk } from './run-desk.ts';
 
 export type RunWork = {
   readonly id: string;
@@ -73,6 +75,8 @@ export type RunWork = {
   readonly asked?: Asked;
   /** Asks for approval of plans in place of the user at the terminal. */
   readonly approve?: ApprovePlan;
+  /** Lets others than the view ask something of the run while it works. */
+  readonly control?: RunControl;
   /** Gives other readers than the view access to the bus. */
   readonly onBus?: (bus: Bus) => void;
 };
@@ -110,11 +114,13 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
   const { id, view } = work;
   const diagnostics = surroundings.diagnostics.about({ run: id });
   await using opened = new AsyncDisposableStack();
-  const parts = await openParts(work, { ...surroundings, diagnostics }, opened);
+  const control = work.control ?? new RunControl();
+  const parts = { ...(await openParts(work, { ...surroundings, diagnostics }, opened)), control };
   const { bus, past, person, redactor, slots, stop, workers } = parts;
   diagnoseSandbox(work.containment, diagnostics);
   diagnostics.diagnose('run opened', { models: [...work.models.chosen.keys()] }, 'info');
 
+  view.operate?.(runDesk({ id, settings: config, io, control, bus, redactor, stop }));
   for (const record of past?.records ?? []) view.recall?.(record);
   const known = (await work.companion?.known(slots.store.git, stop.signal)) ?? new Map<string, KnownResult>();
   const startedAt = past?.startedAt ?? new Date().toISOString();
@@ -154,11 +160,16 @@ type RunParts = {
   readonly bus: Bus;
   readonly servers: ToolServers;
   readonly fleet: OpenFleet | undefined;
+  readonly control: RunControl;
 };
 
 type OpenFleet = { readonly fleet: Fleet; isOver: boolean };
 
-async function openParts(work: RunWork, surroundings: Surroundings, opened: AsyncDisposableStack): Promise<RunParts> {
+async function openParts(
+  work: RunWork,
+  surroundings: Surroundings,
+  opened: AsyncDisposableStack,
+): Promise<Omit<RunParts, 'control'>> {
   const { settings: config, io, diagnostics } = surroundings;
   const { id, containment } = work;
   const settings = { ...work.settings, sandbox: containment.use };
@@ -239,7 +250,8 @@ function runOptions(
 ): Omit<Parameters<typeof run>[0], 'known'> {
   const { settings: config, io } = surroundings;
   const { id, view, yes } = work;
-  const { settings, repository, env, workers, person, bus, past, slots, redactor, stop, servers } = parts;
+  const { settings, repository, env, workers, person, bus, past, slots, redactor, stop, servers, control } = parts;
+  const shownAsked = work.asked === undefined ? view.asked : undefined;
   const asked = work.asked ?? questionsTo(person);
   const { models } = parts.opened;
   const modelOf = (name: string) => openLabel(name, models, config);
@@ -261,7 +273,9 @@ function runOptions(
     admission: (emit) => new RunAdmission({ ...allowance(work, parts), emit, settled: () => bus.settled() }),
     servers,
     policy: { rules: work.rules, yes, contained: work.containment.workspaces !== undefined },
-    question: (question, signal) => view.whileAsking(() => asked.ask(question, signal)),
+    question: (question, signal) =>
+      shownAsked?.ask(question, signal) ?? view.whileAsking(() => asked.ask(question, signal)),
+    control,
     retry: defaultRetry,
     folder: runFolder(config.home, id),
     redact: (text) => redactor.text(text),

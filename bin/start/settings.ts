@@ -45,6 +45,7 @@ export type Settings = {
   readonly workers: number | undefined;
   readonly threads: number | undefined;
   readonly author: Config['author'];
+  readonly bell: boolean;
   readonly gates: readonly string[];
   readonly setup: readonly string[];
   readonly ignore: readonly string[];
@@ -105,11 +106,7 @@ export async function settingsFrom(
     home,
     env,
     model: own.model ?? trusted.model,
-    models: {
-      plan: rolesIn(user, 'plan') ?? (approved ? rolesIn(project, 'plan') : undefined),
-      work: rolesIn(user, 'work') ?? (approved ? rolesIn(project, 'work') : undefined),
-      review: rolesIn(user, 'review') ?? (approved ? rolesIn(project, 'review') : undefined),
-    },
+    models: modelsIn(user, approved ? project : undefined),
     providers: new Map([...(trusted.providers ?? []), ...(own.providers ?? [])]),
     prices: new Map([...(trusted.prices ?? []), ...(own.prices ?? [])]),
     charsPerToken: charsPerTokenIn(env) ?? own.charsPerToken ?? trusted.charsPerToken,
@@ -122,6 +119,7 @@ export async function settingsFrom(
     workers: own.workers ?? theirs.workers,
     threads: own.threads ?? trusted.threads,
     author: own.author ?? trusted.author,
+    bell: own.bell ?? trusted.bell ?? true,
     gates: [...(own.gates ?? []), ...(trusted.gates ?? [])],
     setup: [...(own.setup ?? []), ...(trusted.setup ?? [])],
     ignore: [...(own.ignore ?? []), ...(theirs.ignore ?? [])],
@@ -147,6 +145,14 @@ export async function settingsFrom(
       ...(project === undefined ? [] : loosening(project, cwd)),
       ...[user, project].flatMap((file) => (file === undefined ? [] : foreignRules(file))),
     ],
+  };
+}
+
+function modelsIn(user: ConfigFile | undefined, project: ConfigFile | undefined): Settings['models'] {
+  return {
+    plan: rolesIn(user, 'plan') ?? rolesIn(project, 'plan'),
+    work: rolesIn(user, 'work') ?? rolesIn(project, 'work'),
+    review: rolesIn(user, 'review') ?? rolesIn(project, 'review'),
   };
 }
 

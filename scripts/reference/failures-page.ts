@@ -12,6 +12,10 @@ type Help = { readonly means: string; readonly todo: string };
 
 const HELP: Readonly<Record<FailureKind, Help>> = {
   aborted: { means: 'You, a signal or a crash interrupted the work.', todo: '`drover resume`' },
+  'task.cancelled': {
+    means: 'You cancelled this one task in the dashboard, on the page or over HTTP.',
+    todo: 'Nothing. To have it done after all, retry it: `r` in the dashboard, or `drover retry`.',
+  },
   'provider.unavailable': {
     means: 'The provider is overloaded, unreachable or closed the connection, also after retries.',
     todo: 'Resume later, or name a fallback model.',

@@ -51,6 +51,7 @@ const ATTEMPT: AttemptOptions = {
   seed: seedOf('none', undefined, { goal: 'g', tasks: [task] }),
   mayFail: false,
   goesOn: false,
+  mail: { onMessage: () => undefined, delivered: () => undefined },
   turn: async () => undefined,
   onAnswer: () => undefined,
 };

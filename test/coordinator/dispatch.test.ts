@@ -47,7 +47,7 @@ async function dispatched(
       ...more,
     },
     signal,
-  );
+  ).done;
   return { log, most: () => most };
 }
 

@@ -272,6 +272,35 @@ test('the remaining time follows from task durations, parallel or in a chain', (
   expect(eta(9, planned('b'), planned('c', ['b']), planned('d', ['c']))).toBe(180_000);
 });
 
+test('time spent waiting for the user is not the task’s, and the estimate pauses', () => {
+  const asked = { requestId: 'ask_1', subject: 'x', why: 'y', ...label(1, 'shell: x') };
+  const { teller, state } = atWork([finished('c1')], [{ type: 'merge_end', outcome: 'landed', again: false }]);
+  const usual = taskOf(state, 'a').workedMs(0, 0);
+  const begin = { worker: 1, task: 'b', attempt: 1 };
+  teller.tell(BEGIN, begin);
+  teller.tell({ type: 'permission_request', ...asked }, begin, 10);
+  const open = folded(teller.events);
+  const { atMs } = teller;
+  const worked = (at: number) => taskOf(open, 'b').workedMs(open.elapsedMs(at), at);
+  expect(usual).toBeGreaterThan(0);
+  expect([worked(atMs), worked(atMs + 60_000)]).toEqual([10, 10]);
+  expect(open.etaMs(atMs + 60_000)).toBe(open.etaMs(atMs));
+  expect(open.etaMs(atMs)).toBeGreaterThan(0);
+  teller.tell({ type: 'permission_decision', ...asked, allowed: true, by: 'user', always: false }, begin, 60_000);
+  teller.tell(finished('c2'), begin, 5);
+  teller.tell({ type: 'merge_end', outcome: 'landed', again: false }, begin, 5);
+  expect(rowsOf(folded(teller.events))[1]?.elapsedMs).toBe(20);
+});
+
+test('a task that the user cancelled stays so when the run is resumed', () => {
+  const cancelled: Event = { ...failed(false), status: 'cancelled', failure: { kind: 'task.cancelled' } } as Event;
+  const { teller } = atWork([cancelled]);
+  teller.tell({ ...START, resumed: true } as Event);
+  expect(taskOf(folded(teller.events), 'a').state).toBe('cancelled');
+  teller.tell({ type: 'tasks_reopened', tasks: [planned('a')] });
+  expect(taskOf(folded(teller.events), 'a').state).toBe('waiting');
+});
+
 test('spending comes from the budget, or else from the sum of all agents', () => {
   const { teller, state } = atWork([{ type: 'usage', usage: USAGE, total: USAGE, cost: 0.5 }]);
   expect([state.usage, state.cost, state.cap]).toEqual([USAGE, 0.5, undefined]);

@@ -70,6 +70,12 @@ function told(event: Event): string | undefined {
       return `user retries ${event.tasks.map(({ id }) => id).join(', ')}`;
     case 'delivered':
       return `delivered: ${event.delivered.deliver}`;
+    case 'run_pause':
+      return event.paused ? 'user pauses' : 'user lets it go on';
+    case 'task_message':
+      return `user writes: ${event.text}`;
+    case 'task_message_delivered':
+      return 'the message is delivered';
     case 'task_ready':
     case 'throttle_wait':
     case 'budget':

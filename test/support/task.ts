@@ -93,7 +93,7 @@ export type Listener = {
 };
 
 /** The parts of a run that a test replaces. */
-export type RunParts = Partial<Pick<TaskLink, 'settled' | 'question'>> & {
+export type RunParts = Partial<Pick<TaskLink, 'settled' | 'question' | 'mail'>> & {
   readonly admission?: Admission;
   readonly stream?: Provider['stream'];
   readonly price?: { readonly price: Price };
@@ -140,6 +140,7 @@ export function listener(overrides: RunParts = {}): Listener {
       ),
     question: overrides.question ?? question,
     callServed: NO_SERVERS.lineFor(NOBODY).call,
+    mail: overrides.mail ?? { onMessage: () => undefined, delivered: () => undefined },
   };
   return { link, told, events: () => told.map(({ event }) => event), wanted, settlements, questions, heard };
 }

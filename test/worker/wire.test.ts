@@ -5,6 +5,7 @@ import type { Question } from '@drover/core/agent/calls/calls';
 import type { Decision, Event } from '@drover/protocol/events';
 import { DroverError } from '@drover/core/errors';
 import type { Failure } from '@drover/protocol/failures';
+import type { TaskMessage } from '@drover/core/task/link';
 import { linkOver, type Line, type Served, serveTask } from '@drover/core/task/wire';
 import { expect, onTestFinished, test } from 'vitest';
 import { never } from '../support/agent.ts';
@@ -176,4 +177,31 @@ test('messages received before the run hangs up can be read first', async () => 
   expect(run.told).toEqual([]);
   served.close('heard');
   expect(run.events()).toEqual([{ type: 'warning', message: 'last words' }]);
+});
+
+test('messages of the user reach the thread in order, and it says which are delivered', async () => {
+  let send: (message: TaskMessage) => void = () => undefined;
+  const delivered: string[] = [];
+  const mail = {
+    onMessage: (hear: typeof send) => {
+      hear({ id: 'early', text: 'waited' });
+      send = hear;
+    },
+    delivered: (id: string) => void delivered.push(id),
+  };
+  const { link } = wired({ mail });
+  await link.settled();
+  const heard: TaskMessage[] = [];
+  // The first one arrived before the agent listened.
+  link.mail.onMessage((message) => void heard.push(message));
+  send({ id: 'late', text: 'said now' });
+  await link.settled();
+  await link.settled();
+  expect(heard).toEqual([
+    { id: 'early', text: 'waited' },
+    { id: 'late', text: 'said now' },
+  ]);
+  link.mail.delivered('early');
+  await link.settled();
+  expect(delivered).toEqual(['early']);
 });

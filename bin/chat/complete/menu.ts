@@ -1,6 +1,6 @@
 // The menu below a draft: slash commands while the draft is the beginning of one, files behind an @.
 
-import type { Draft } from '../input/draft.ts';
+import type { Draft } from '../../terminal/draft.ts';
 import { fuzzy } from './fuzzy.ts';
 
 /** `text` replaces what was typed; `about` stands beside it. `sends`: Enter sends the draft at once. */

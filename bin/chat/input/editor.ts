@@ -1,8 +1,8 @@
 // The editor of a chat: a draft with history, history search (Ctrl-R), folded pastes and a menu. Knows no screen.
 
 import { accepted, type Menu, menuFor, type MenuItem, type MenuSources } from '../complete/menu.ts';
-import { continued, type Draft, draftOf, edited, EMPTY, inserted, lineAway } from './draft.ts';
-import { isCtrl, isNewline, type Key } from './keyboard.ts';
+import { continued, type Draft, draftOf, edited, EMPTY, inserted, lineAway } from '../../terminal/draft.ts';
+import { isCtrl, isNewline, type Key } from '../../terminal/keyboard.ts';
 import type { Pastes } from './pastes.ts';
 
 /** A search in the history: what was typed, and the message that matches. */

@@ -13,9 +13,9 @@ import { isAscii, type Style, styleFor } from '../../views/text/style.ts';
 import { type Choice, Chooser } from '../screen/chooser.ts';
 import { type FooterParts, footerOf, promptRows } from '../screen/footer.ts';
 import type { Screen } from '../screen/screen.ts';
-import { type Draft, draftOf, edited, EMPTY } from './draft.ts';
+import { type Draft, draftOf, edited, EMPTY } from '../../terminal/draft.ts';
 import { Editor, type EditorOptions } from './editor.ts';
-import { isCtrl, type Key, Keyboard } from './keyboard.ts';
+import { isCtrl, type Key, Keyboard } from '../../terminal/keyboard.ts';
 import { Queue, type When } from './queue.ts';
 
 const LEAVE_NOTE = 'Ctrl-C once more leaves';

@@ -3,9 +3,9 @@
 import type { Style } from '../../views/text/style.ts';
 import { cell, clean, cut } from '../../views/text/terminal-text.ts';
 import { fuzzy } from '../complete/fuzzy.ts';
-import { type Draft, edited, EMPTY } from '../input/draft.ts';
-import { isCtrl, type Key } from '../input/keyboard.ts';
-import type { Footer } from './screen.ts';
+import { type Draft, edited, EMPTY } from '../../terminal/draft.ts';
+import { isCtrl, type Key } from '../../terminal/keyboard.ts';
+import type { Footer } from '../../terminal/draft-rows.ts';
 
 const ROWS_MAX = 12;
 

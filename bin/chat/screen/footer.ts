@@ -4,11 +4,12 @@ import { count } from '../../views/text/figures.ts';
 import type { Style } from '../../views/text/style.ts';
 import { cell, clean, cut, oneLine } from '../../views/text/terminal-text.ts';
 import type { Menu } from '../complete/menu.ts';
-import type { Draft } from '../input/draft.ts';
+import type { Draft } from '../../terminal/draft.ts';
 import type { Queued } from '../input/queue.ts';
 import type { Chooser } from './chooser.ts';
-import { draftRows, visible } from './draft-rows.ts';
-import type { Footer, Screen } from './screen.ts';
+
+import { draftRows, type Footer, visible } from '../../terminal/draft-rows.ts';
+import type { Screen } from './screen.ts';
 
 const QUEUED_ROWS_MAX = 3;
 const MENU_ROWS_MAX = 8;

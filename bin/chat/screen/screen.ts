@@ -7,15 +7,13 @@
 
 import { Writable } from 'node:stream';
 import { isGone, type Output } from '../../io.ts';
+import type { Footer } from '../../terminal/draft-rows.ts';
 import { columnsOf, widthOfText } from '../../views/text/terminal-text.ts';
 
 const ROWS_DEFAULT = 24;
 const FRAME_MS = 40;
 const BEGIN = '\u001B[?2026h';
 const END = '\u001B[?2026l';
-
-/** Rows at the bottom, each at most as wide as the screen, and the place of the cursor in them. */
-export type Footer = { readonly rows: readonly string[]; readonly row: number; readonly column: number };
 
 const NO_FOOTER: Footer = { rows: [], row: 0, column: 0 };
 

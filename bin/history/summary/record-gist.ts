@@ -20,6 +20,9 @@ const GISTS: { readonly [Type in Known['type']]?: (record: Extract<Known, { read
   tasks_reopened: (record) => `the user retries ${record.tasks.map(({ id }) => id).join(', ')}`,
   delivered: ({ delivered: { deliver, branch } }) =>
     `delivered as ${deliver}${branch === undefined ? '' : `: ${branch}`}`,
+  run_pause: ({ paused }) => (paused ? 'the user paused the run' : 'the user let the run go on'),
+  task_message: ({ text }) => `the user writes: ${text}`,
+  task_message_delivered: () => 'the worker has the message of the user',
   task_start: (record) =>
     `from ${short(record.base)} in ${record.workspace}${record.host === undefined ? '' : ` on ${record.host}`}`,
   placement: placementWords,

@@ -9,7 +9,7 @@ import { setImmediate as immediate } from 'node:timers/promises';
 import type { PlanAnswer, PlanProposal } from '@drover/coordinator/plan/approval';
 import type { PlannedTask } from '@drover/protocol/plan';
 import type { Io, JobSignal } from '../../io.ts';
-import { Screen } from '../../views/dashboard/screen.ts';
+import { Screen } from './screen.ts';
 import { styleFor } from '../../views/text/style.ts';
 import { columnsOf } from '../../views/text/terminal-text.ts';
 import { planFrame, type PlanFacts } from './plan-frame.ts';

@@ -1,20 +1,25 @@
-// dashboard: a run on a terminal, drawn again and again in the same place.
+// dashboard: a run on a terminal, which the user operates with keys.
 //
-// Events become RunState (coordinator) and a listr2 list (run-list.ts). The list's renderer (renderer.ts) draws
-// the state on a screen (screen.ts) while keys are kept away from it (keys.ts). Questions and warnings are
-// written above the picture, where they stay and scroll. The report follows the last picture.
+// Events become RunState (coordinator), conversations (panels/) and a listr2 list (run-list.ts). The list's renderer
+// (renderer.ts) draws them on the whole screen (full-screen.ts). Keys (keys.ts) go to the operator (operator.ts), which
+// asks the run for what they mean: calls go down through RunDesk, events come up. Questions of workers are put in a
+// panel. Warnings stay on the first screen, with the last picture and the report.
 
 import { RunState } from '@drover/coordinator/view/state';
 import type { Shown } from '@drover/core/bus';
+import { Questions } from '@drover/core/permission/questions';
 import { type Io, print } from '../../io.ts';
 import { reportOf } from '../report.ts';
 import { inAscii, isAscii, looksOf, type Style, styleFor } from '../text/style.ts';
 import { clean, columnsOf } from '../text/terminal-text.ts';
-import type { RunView } from '../view.ts';
+import type { RunDesk, RunView } from '../view.ts';
 import { wrapped } from '../text/word-wrap.ts';
+import { FullScreen } from './full-screen.ts';
 import { Keys } from './keys.ts';
+import { Operator } from './operator.ts';
+import { Conversations } from './panels/conversation.ts';
+import { Panels } from './panels/panels.ts';
 import { RunList } from './run-list.ts';
-import { Screen } from './screen.ts';
 
 export type DashboardIo = Pick<Io, 'stdin' | 'stdout' | 'env' | 'job'>;
 
@@ -24,14 +29,20 @@ export function dashboardView(io: DashboardIo, now: () => number): RunView {
 }
 
 class Dashboard implements RunView {
+  /** Absent without a keyboard: then the user is not asked here. */
+  readonly asked?: NonNullable<RunView['asked']>;
+  readonly #questions: Questions | undefined;
   readonly #io: DashboardIo;
   readonly #style: Style;
   readonly #isAscii: boolean;
   readonly #state = new RunState();
-  readonly #screen: Screen;
+  readonly #screen: FullScreen;
   readonly #keys: Keys;
+  readonly #conversations = new Conversations();
+  readonly #operator: Operator;
   readonly #list: RunList;
   readonly #drawn: Promise<void>;
+  #desk: RunDesk | undefined;
   #isClosed = false;
   #askings = 0;
 
@@ -39,15 +50,21 @@ class Dashboard implements RunView {
     this.#io = io;
     this.#style = styleFor(io.stdout, io.env);
     this.#isAscii = isAscii(io.env);
-    this.#screen = new Screen(io);
+    this.#screen = new FullScreen(io);
+    const refresh = () => this.#list.refresh();
+    this.#questions = io.stdin.isTTY === true ? new Questions(refresh) : undefined;
+    if (this.#questions !== undefined) this.asked = this.#ringing(this.#questions);
+    this.#operator = this.#openOperator(refresh);
     this.#keys = new Keys(io, {
-      released: () => this.#screen.moveOn(),
-      resumed: () => this.#list.refresh(),
+      pressed: (key) => this.#operator.press(key),
+      released: () => this.#screen.suspend(),
+      resumed: refresh,
     });
     this.#list = new RunList({
       state: this.#state,
       screen: this.#screen,
       keys: this.#keys,
+      operator: this.#operator,
       output: io.stdout,
       style: this.#style,
       ascii: this.#isAscii,
@@ -56,22 +73,30 @@ class Dashboard implements RunView {
     this.#drawn = this.#list.run();
   }
 
+  operate(desk: RunDesk): void {
+    this.#desk = desk;
+    this.#operator.operate(desk);
+  }
+
   show(event: Shown): Promise<void> | undefined {
-    this.#state.take(event);
+    this.recall(event);
     this.#list.take(event);
     if (event.type === 'run_end') return this.#finish();
     const words = this.#wordsOn(event);
-    if (words !== undefined) this.#screen.print(words);
+    if (words !== undefined) this.#note(words);
     return undefined;
   }
 
   recall(event: Shown): void {
     this.#state.take(event);
+    this.#conversations.take(event);
   }
 
   async say(text: string): Promise<void> {
     if (this.#isClosed) return print(this.#io.stdout, this.#wrapped(text, ''));
+    this.#operator.note(text);
     this.#screen.print(this.#wrapped(text, ''));
+    this.#list.refresh();
   }
 
   async whileAsking<Answer>(ask: () => Promise<Answer>): Promise<Answer> {
@@ -93,22 +118,53 @@ class Dashboard implements RunView {
     await this.#drawn;
   }
 
+  #openOperator(onChange: () => void): Operator {
+    const looks = {
+      style: this.#style,
+      isColoured: this.#style('bold', 'x') !== 'x',
+      isAscii: this.#isAscii,
+      hasLinks: false,
+    };
+    const panels = new Panels({ output: this.#io.stdout, looks, conversations: this.#conversations, onChange });
+    return new Operator({
+      state: this.#state,
+      panels,
+      questions: this.#questions,
+      style: this.#style,
+      onChange,
+    });
+  }
+
+  /** Rings once for all questions that wait together. */
+  #ringing(questions: Questions): NonNullable<RunView['asked']> {
+    return {
+      remembered: questions.remembered,
+      ask: (question, signal) => {
+        const isFirst = questions.waiting === 0;
+        const decision = questions.ask(question, signal);
+        if (isFirst && questions.waiting > 0 && this.#desk?.bell !== false) this.#screen.bell();
+        this.#list.refresh();
+        return decision;
+      },
+    };
+  }
+
   async #finish(): Promise<void> {
     await this.close();
     const report = reportOf(this.#state, { columns: columnsOf(this.#io.stdout), style: this.#style });
     await print(this.#io.stdout, this.#marked(`\n${report}`));
   }
 
-  /** The lines that stay, for events that need some. */
-  #wordsOn(event: Shown): string | undefined {
-    if (event.type === 'warning') return this.#note('yellow', '!', this.#of(event, event.message));
-    if (event.type === 'permission_request') {
+  /** A note that stays, for events that need one. */
+  #wordsOn(event: Shown): Note | undefined {
+    if (event.type === 'warning') return { format: 'yellow', sign: '!', text: this.#of(event, event.message) };
+    if (event.type === 'permission_request' && this.asked === undefined) {
       const { format, sign } = looksOf.asking;
-      return this.#note(format, sign, this.#of(event, `${event.summary} — ${event.why}`));
+      return { format, sign, text: this.#of(event, `${event.summary} — ${event.why}`) };
     }
-    // The user's own answer is on the screen already.
+    // The user's own answer is known to the user.
     if (event.type === 'permission_decision' && !event.allowed && event.by !== 'user')
-      return this.#note('red', '✗', this.#of(event, `not allowed: ${event.reason ?? event.summary}`));
+      return { format: 'red', sign: '✗', text: this.#of(event, `not allowed: ${event.reason ?? event.summary}`) };
     return undefined;
   }
 
@@ -116,8 +172,9 @@ class Dashboard implements RunView {
     return task === undefined ? text : `${task}: ${text}`;
   }
 
-  #note(format: Parameters<Style>[0], sign: string, text: string): string {
-    return this.#marked(`${this.#style(format, sign)} ${this.#wrapped(text, '  ')}`);
+  #note({ format, sign, text }: Note): void {
+    this.#operator.note(`${sign} ${text}`);
+    this.#screen.print(this.#marked(`${this.#style(format, sign)} ${this.#wrapped(text, '  ')}`));
   }
 
   #marked(text: string): string {
@@ -129,3 +186,5 @@ class Dashboard implements RunView {
     return `${lines.replaceAll('\n', `\n${indent}`)}\n`;
   }
 }
+
+type Note = { readonly format: Parameters<Style>[0]; readonly sign: string; readonly text: string };

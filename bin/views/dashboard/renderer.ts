@@ -1,18 +1,20 @@
 // listr2's renderer for a run: it draws RunState, and listr2 tells it when to begin, to refresh and to end.
 //
 // Guarantees
-//   1. It draws at most four times a second, and once a second if nothing happens. An empty screen is drawn on at once.
+//   1. It draws at most four times a second, and once a second if nothing happens. A key and an empty screen are
+//      drawn at once.
 //   2. It draws nothing before the run has begun, and nothing while the screen is left to others.
-//   3. The last picture stays on the screen.
+//   3. The last picture stays on the first screen.
 
 import type { RunState } from '@drover/coordinator/view/state';
 import { type Listr, ListrEventType, type ListrRenderer } from 'listr2';
 import type { Output } from '../../io.ts';
 import type { Style } from '../text/style.ts';
 import { columnsOf } from '../text/terminal-text.ts';
-import { frameOf } from './frame.ts';
+import { EMPTY_DESK, type Frame, frameOf } from './frame.ts';
+import type { FullScreen } from './full-screen.ts';
 import type { Keys } from './keys.ts';
-import type { Screen } from './screen.ts';
+import type { Operator } from './operator.ts';
 
 const DRAW_MS = 250;
 const IDLE_DRAW_MS = 1_000;
@@ -21,8 +23,9 @@ const LOUDNESS_DECAY = 0.7; // per picture
 
 export type Drawing = {
   readonly state: RunState;
-  readonly screen: Screen;
+  readonly screen: FullScreen;
   readonly keys: Keys;
+  readonly operator: Operator;
   readonly output: Output;
   readonly style: Style;
   readonly ascii: boolean;
@@ -57,15 +60,14 @@ export class DashboardRenderer implements ListrRenderer {
     clearInterval(this.#timer);
     this.#events.off(ListrEventType.SHOULD_REFRESH_RENDER, this.#refresh);
     output.off('resize', this.#resize);
-    screen.comeBack();
-    if (state.end !== undefined || this.#drawnAt !== undefined) screen.draw(this.#frame());
     keys.close();
-    screen.close();
+    const isDrawn = state.end !== undefined || this.#drawnAt !== undefined;
+    screen.close(isDrawn ? this.#last() : []);
   }
 
   readonly #refresh = (): void => {
     this.#isChanged = true;
-    if (this.#drawing.screen.isEmpty) this.#tick();
+    if (this.#drawing.screen.isEmpty || this.#drawing.operator.isPressed) this.#tick();
   };
 
   readonly #resize = (): void => {
@@ -74,26 +76,40 @@ export class DashboardRenderer implements ListrRenderer {
   };
 
   #tick(): void {
-    const { state, screen, keys, now } = this.#drawing;
+    const { state, screen, keys, now, operator } = this.#drawing;
     const isDue = this.#isChanged || now() - (this.#drawnAt ?? 0) >= IDLE_DRAW_MS;
     if (state.settings === undefined || !isDue || !screen.isFree) return;
     this.#drawnAt = now();
     this.#isChanged = false;
     keys.take();
-    screen.draw(this.#frame());
+    const frame = this.#frame();
+    screen.draw(frame);
+    operator.drawn(frame);
   }
 
-  #frame(): readonly string[] {
-    const { state, output, style, ascii, now } = this.#drawing;
-    return frameOf(state, {
-      // A cursor in the last column erases its character when the rest of the line is erased.
-      columns: columnsOf(output) - 1,
-      rows: output.rows ?? ROWS_DEFAULT,
-      now: now(),
-      style,
-      ascii,
-      loudest: this.#loudest(),
-    });
+  #frame(): Frame {
+    const { state, output, operator, keys } = this.#drawing;
+    const isOperable = keys.isTaken;
+    const columns = this.#columns;
+    const canvas = { ...this.#canvas(isOperable), rows: output.rows ?? ROWS_DEFAULT, loudest: this.#loudest() };
+    return frameOf(state, operator.desk(columns, isOperable), canvas);
+  }
+
+  /** The rows without what can be operated, and one line less: the cursor is below them. */
+  #last(): readonly string[] {
+    const { state, output } = this.#drawing;
+    const rows = (output.rows ?? ROWS_DEFAULT) - 1;
+    return frameOf(state, EMPTY_DESK, { ...this.#canvas(false), rows, loudest: undefined }).lines;
+  }
+
+  #canvas(isOperable: boolean) {
+    const { style, ascii, now } = this.#drawing;
+    return { columns: this.#columns, now: now(), style, ascii, isOperable };
+  }
+
+  /** A cursor in the last column erases its character when the rest of the line is erased. */
+  get #columns(): number {
+    return columnsOf(this.#drawing.output) - 1;
   }
 
   /** The open task with the most output of late. */

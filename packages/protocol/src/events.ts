@@ -83,7 +83,11 @@ export type RunEvent =
     }
   | { readonly type: 'plan_proposed'; readonly tasks: readonly PlannedTask[]; readonly callId?: string } // the user is asked
   | { readonly type: 'plan_comment'; readonly comment: string; readonly callId?: string } // goes back to the coordinator
-  | { readonly type: 'tasks_reopened'; readonly tasks: readonly PlannedTask[] } // the user wants them retried
+  // The user wants them retried. `live`: while the run was at work.
+  | { readonly type: 'tasks_reopened'; readonly tasks: readonly PlannedTask[]; readonly live?: true }
+  | { readonly type: 'run_pause'; readonly paused: boolean } // while paused, no attempt starts
+  | { readonly type: 'task_message'; readonly id: string; readonly text: string } // of the user, to the worker
+  | { readonly type: 'task_message_delivered'; readonly id: string } // the worker's conversation has it
   | { readonly type: 'task_ready' } // its dependencies have landed
   | {
       readonly type: 'task_start';
@@ -295,6 +299,9 @@ export const EVENTS: Readonly<Record<EventType, EventTraits>> = {
   plan_proposed: { scope: 'run', delivery: 'control', durable: true, progress: true },
   plan_comment: { scope: 'run', delivery: 'reliable', durable: true, progress: true },
   tasks_reopened: { scope: 'run', delivery: 'reliable', durable: true, progress: true },
+  run_pause: { scope: 'run', delivery: 'reliable', durable: true, progress: true },
+  task_message: { scope: 'run', delivery: 'reliable', durable: true, progress: true },
+  task_message_delivered: { scope: 'run', delivery: 'reliable', durable: true, progress: true },
   task_ready: { scope: 'run', delivery: 'reliable', durable: false, progress: true },
   task_start: { scope: 'run', delivery: 'reliable', durable: true, progress: true },
   attempt_moved: { scope: 'run', delivery: 'reliable', durable: true, progress: true },

@@ -10,6 +10,8 @@ type LimitName = 'steps' | 'output-tokens' | 'budget' | 'time' | 'idle' | 'failu
 
 export type Failure =
   | { readonly kind: 'aborted'; readonly by: 'user' | 'shutdown' | 'crash' }
+  /** The user cancelled this one task of a run. */
+  | { readonly kind: 'task.cancelled' }
   /** Temporary: overloaded, unreachable or reset. `shouldRetry`: the server itself asked for a retry. */
   | {
       readonly kind: 'provider.unavailable';
@@ -105,6 +107,7 @@ const JOURNAL = { ...PASSING, exit: 'usage' } as const;
 
 export const FAILURES: { readonly [Kind in FailureKind]: FailureTraits<Kind> } = {
   aborted: { ...PASSING, exit: 'interrupted', sentence: ({ by }) => ABORT_WORDS[by] },
+  'task.cancelled': { ...FOR_GOOD, keepsWorkspace: true, sentence: () => 'the user cancelled it' },
   'provider.unavailable': {
     ...PROVIDER,
     retry: 'as-asked',

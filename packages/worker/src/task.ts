@@ -8,6 +8,7 @@
 import type { Verdict } from '@drover/core/agent/calls/calls';
 import { failureOf } from '@drover/core/agent/limits';
 import type { ExecutionResult } from '@drover/core/session/execution';
+import { Inbox } from '@drover/core/session/inbox';
 import { Session } from '@drover/core/session/session';
 import { DroverError, ToolError } from '@drover/core/errors';
 import type { Failure } from '@drover/protocol/failures';
@@ -102,10 +103,18 @@ function openSession(spec: TaskSpec, link: TaskLink): Session {
     ask: askOver(link),
     judge: (tool, input) => judgeInRole(mode, policy, tool, input),
     question: link.question,
+    inbox: inboxOf(link),
     pass: (event) => [event],
     outlet: { emit: (event, { turn, step }) => link.emit(event, stepOf(turn, step)), settled: link.settled },
     ...(past !== undefined && { past }),
   });
+}
+
+/** Holds the messages of the user until the next step. */
+function inboxOf({ mail }: TaskLink): Inbox {
+  const inbox = new Inbox();
+  mail.onMessage(({ id, text }) => void inbox.add(text, () => mail.delivered(id)));
+  return inbox;
 }
 
 function stepOf(turn: number | undefined, step: number | undefined): Parameters<TaskLink['emit']>[1] {

@@ -31,6 +31,7 @@ const ALL_KEYS = [
   'ask',
   'deny',
   'mcp',
+  'bell',
   'timeouts',
 ];
 

@@ -73,6 +73,7 @@ const NOTHING_SET = {
   rules: [],
   textCallRetries: undefined,
   timeouts: {},
+  bell: true,
   sandbox: undefined,
   net: [],
   writable: [],
@@ -102,6 +103,7 @@ ignore: [dist]
 allow: ["shell(pnpm *)"]
 ask: ["write(docs/*)"]
 deny: ["shell(rm *)"]
+bell: false
 timeouts: {headers: 30s, firstByte: 1m, silence: 90s, progress: 1h}
 sandbox: required
 net: [packages.example.com]
@@ -133,6 +135,7 @@ const EVERYTHING_SET = {
   setup: ['make'],
   ignore: ['dist'],
   rules: [ALLOW, ASK, DENY],
+  bell: false,
   timeouts: { headers: 30_000, firstByte: 60_000, silence: 90_000, progress: 3_600_000 },
   sandbox: 'required',
   net: [{ text: 'packages.example.com', rule: { host: 'packages.example.com', subdomains: false } }],
@@ -165,7 +168,7 @@ test('a project config may only tighten or wish; other keys are named and ignore
     rules: [ASK, DENY],
     sandbox: 'required',
     warnings: [
-      '.drover/config.yaml may not set model, providers, prices, contextTokens, charsPerToken, textCallRetries, setup, net, writable, allow, mcp, timeouts, so it is ignored; if you want it, move it to <root>/.config/drover/config.yaml, or approve the file as it is: drover trust',
+      '.drover/config.yaml may not set model, providers, prices, contextTokens, charsPerToken, textCallRetries, setup, net, writable, allow, mcp, bell, timeouts, so it is ignored; if you want it, move it to <root>/.config/drover/config.yaml, or approve the file as it is: drover trust',
       ".drover/config.yaml names a gate, which is not run unless you ask for it: --gate 'pnpm test'",
     ],
   });
@@ -244,7 +247,7 @@ test.each<[string, string, string]>([
   [
     'an unknown key far from any',
     'turns: 3\ncolour: red',
-    "2:1: unknown key 'colour'; known are model, models, providers, prices, contextTokens, charsPerToken, workers, threads, author, steps, turns, textCallRetries, gates, setup, ignore, sandbox, net, writable, allow, ask, deny, mcp, timeouts",
+    "2:1: unknown key 'colour'; known are model, models, providers, prices, contextTokens, charsPerToken, workers, threads, author, steps, turns, textCallRetries, gates, setup, ignore, sandbox, net, writable, allow, ask, deny, mcp, bell, timeouts",
   ],
   [
     'an unknown key inside',

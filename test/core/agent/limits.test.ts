@@ -1,8 +1,8 @@
 // Limits of a turn: steps, tokens, money and idle time.
 
-import { STEPS_MAX_DEFAULT } from '@drover/core/agent/limits';
+import { failureOf, STEPS_MAX_DEFAULT, watch } from '@drover/core/agent/limits';
 import { builtinTools } from '@drover/core/tools/builtin';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { agentOn, quickRetry } from '../../support/agent.ts';
 
 const usage = { input: 1_000, output: 30, cacheRead: 0, cacheWrite: 0 };
@@ -72,4 +72,24 @@ test('an answer resets the retry patience', async () => {
     { tools: builtinTools, retry: { ...quickRetry, attemptsMax: 6 } },
   );
   expect((await run('go')).result.outcome).toEqual({ status: 'done' });
+});
+
+test('time in which the user thinks about a question counts against no limit', () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const limits = { stepsMax: 1, textCallRetriesMax: 0, timeoutMs: 10_000, idleMs: 4_000 };
+  const { signal, hold, progress } = watch(limits, new AbortController().signal);
+  vi.advanceTimersByTime(3_000);
+  const [first, second] = [hold(), hold()];
+  vi.advanceTimersByTime(60_000);
+  first();
+  vi.advanceTimersByTime(60_000);
+  second();
+  for (let second = 0; second < 6; second++) {
+    vi.advanceTimersByTime(1_000);
+    progress();
+  }
+  expect(signal.aborted).toBe(false);
+  vi.advanceTimersByTime(1_500);
+  expect(failureOf(signal)).toMatchObject({ limit: 'time', message: 'the time limit of 10 s is reached' });
 });

@@ -11,7 +11,7 @@ import { DroverError } from '@drover/core/errors';
 import type { Message } from '@drover/protocol/messages';
 import type { Past } from '@drover/core/journal/history';
 import { askHere } from '@drover/core/task/asking';
-import type { TaskLink } from '@drover/core/task/link';
+import type { Mail, TaskLink } from '@drover/core/task/link';
 import { type RunModels, modelRoute, sharesCache, taskModels } from '@drover/core/task/models';
 import type { PlannedTask } from '@drover/protocol/plan';
 import type { ToolServers } from '@drover/core/tools/served/tool-servers';
@@ -72,6 +72,8 @@ export type AttemptOptions = {
   readonly mayFail: boolean; // another attempt would follow
   /** Resolves when it is this worker's turn to begin. */
   readonly turn: (signal: AbortSignal) => Promise<void>;
+  /** Messages of the user. */
+  readonly mail: Mail;
   /** The worker's answer has begun. */
   readonly onAnswer: () => void;
 };
@@ -306,6 +308,7 @@ function linkOf(context: AttemptContext, given: AttemptOptions, workspace: Works
       askHere(order, { route: modelRoute(context.models, order.model), admission, hooks }, signal),
     question,
     callServed: line.call,
+    mail: given.mail,
   };
   const close = async () => {
     isOpen = false;

@@ -11,6 +11,7 @@ import { DroverError } from '@drover/core/errors';
 import { isDone, type TaskStatus } from '@drover/protocol/run';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { waits } from '../plan/graph.ts';
+import { handled } from '@drover/core/promises';
 
 /** Runs `use` as soon as a worker is free, with that worker's number; gives undefined where all was stopped by then. */
 export type WorkerSlot = <Result>(use: (worker: number) => Promise<Result>) => Promise<Result | undefined>;
@@ -30,17 +31,32 @@ export type Dispatch = {
   readonly skip: (task: PlannedTask, because: string, failure?: Failure) => void;
   /** Why no further task should start; undefined if others may. Asked after each task. */
   readonly whyStop?: () => string | undefined;
+  /** Resolves when attempts may start: the user can pause the run. */
+  readonly held?: (signal: AbortSignal) => Promise<void>;
+  /** The status of a task that ended before it was started, because the user cancelled it. */
+  readonly statusOf?: (task: string) => TaskStatus | undefined;
+};
+
+/** Tasks that are being carried out. */
+export type Dispatched = {
+  /** Resolves when all tasks are over, also those that were started again. */
+  readonly done: Promise<void>;
+  /** Starts tasks again that are over. */
+  readonly start: (tasks: readonly PlannedTask[]) => void;
+  /** Why no task can be started again; undefined if tasks can. */
+  readonly why: () => string | undefined;
 };
 
 const BAD: ReadonlySet<TaskStatus> = new Set(['failed', 'conflict', 'gate_failed']);
 
-export async function dispatch(plan: Dispatch, signal: AbortSignal): Promise<void> {
-  const { ordered, settled, runTask, skip, failuresMax } = plan;
-  const slots = new WorkerSlots(Math.max(1, plan.workers), plan.limit);
+export function dispatch(plan: Dispatch, signal: AbortSignal): Dispatched {
+  const { ordered, settled, runTask, skip, failuresMax, statusOf } = plan;
+  const slots = new WorkerSlots(plan);
   const waiting = waits(ordered);
   const hasty = new AbortController();
   const stop = AbortSignal.any([signal, hasty.signal]);
   const ends = new Map<string, Promise<TaskStatus>>();
+  const all: Promise<TaskStatus>[] = [];
   let failures = [...settled.values()].filter((status) => BAD.has(status)).length;
   const stopIfTooMany = () => {
     if (failures >= failuresMax && !stop.aborted) hasty.abort(new DroverError(tooMany(failedWords(failures))));
@@ -48,8 +64,6 @@ export async function dispatch(plan: Dispatch, signal: AbortSignal): Promise<voi
   stopIfTooMany();
 
   const settle = async (task: PlannedTask, at: number): Promise<TaskStatus> => {
-    const known = settled.get(task.id);
-    if (known !== undefined) return known;
     const { dependsOn, follows } = waiting.get(task.id) ?? { dependsOn: [], follows: [] };
     const statuses = await Promise.all(dependsOn.map(async (id) => (await ends.get(id)) ?? settled.get(id)));
     await Promise.all(follows.map(async (id) => ends.get(id)));
@@ -57,25 +71,44 @@ export async function dispatch(plan: Dispatch, signal: AbortSignal): Promise<voi
     const reason =
       whyStopped(signal, hasty.signal) ??
       (missing === -1 ? undefined : `it depends on ${dependsOn[missing]}, which is ${worded(statuses[missing])}`);
-    const status = reason === undefined ? await runTask(task, slots.slotAt(-at, stop), stop) : undefined;
+    const isOver = statusOf?.(task.id) !== undefined;
+    const status = isOver || reason === undefined ? await runTask(task, slots.slotAt(-at, stop), stop) : undefined;
     if (status === undefined) {
       const why = reason ?? whyStopped(signal, hasty.signal) ?? 'no worker was free for it';
       skip(task, why, hasty.signal.aborted && !signal.aborted ? failureOf(hasty.signal) : undefined);
       return signal.aborted ? 'cancelled' : 'skipped';
     }
-    if (!isDone(status) && plan.failFast) hasty.abort(new DroverError(tooMany(FAILED_FAST)));
+    if (!isDone(status) && status !== 'cancelled' && plan.failFast) hasty.abort(new DroverError(tooMany(FAILED_FAST)));
     if (BAD.has(status)) failures += 1;
     stopIfTooMany();
     const why = plan.whyStop?.();
     if (why !== undefined && !stop.aborted) hasty.abort(new DroverError(tooMany(why)));
     return status;
   };
+  const begin = (task: PlannedTask, end: Promise<TaskStatus>): void => {
+    ends.set(task.id, end);
+    handled(end);
+    all.push(end);
+  };
   // In order, so that a task finds those it waits for.
-  ordered.forEach((task, at) => ends.set(task.id, settle(task, at)));
-  // Waits for all, even if one throws: no work may continue after the caller returns.
-  const all = await Promise.allSettled(ends.values());
-  const broken = all.find((end) => end.status === 'rejected');
-  if (broken !== undefined) throw broken.reason;
+  ordered.forEach((task, at) => {
+    const known = settled.get(task.id);
+    begin(task, known === undefined ? settle(task, at) : Promise.resolve(known));
+  });
+  return {
+    done: allSettled(all),
+    start: (tasks) => tasks.forEach((task) => begin(task, settle(task, all.length))),
+    why: () => whyStopped(signal, hasty.signal),
+  };
+}
+
+/** Waits for all, even if one throws, and for those that are added meanwhile: no work may continue afterwards. */
+async function allSettled(all: readonly Promise<unknown>[]): Promise<void> {
+  for (let count = -1; count !== all.length;) {
+    count = all.length;
+    await Promise.allSettled(all);
+  }
+  await Promise.all(all);
 }
 
 /** Runs at most `count` jobs at a time, in the order in which they came. */
@@ -95,9 +128,12 @@ class WorkerSlots {
   readonly #queue: PQueue;
   readonly #free: number[];
   readonly #limit: Limiter | undefined;
+  readonly #held: Dispatch['held'];
 
-  constructor(count: number, limit: Limiter | undefined) {
+  constructor({ workers, limit, held }: Dispatch) {
+    const count = Math.max(1, workers);
     this.#limit = limit;
+    this.#held = held;
     this.#queue = new PQueue({ concurrency: count });
     this.#free = Array.from({ length: count }, (_, at) => at + 1);
   }
@@ -108,6 +144,7 @@ class WorkerSlots {
         async () => {
           // Yield once so the previous holder’s continuations run first.
           await immediate();
+          await this.#held?.(stop);
           if (stop.aborted) return undefined;
           const worker = this.#free.shift();
           if (worker === undefined) throw new Error('more workers are at work than there are');

@@ -86,6 +86,14 @@ export function asError(error: unknown): DroverError {
   return error instanceof DroverError ? error : new DroverError(asFailure(error), { cause: error });
 }
 
+const NOT_DELIVERED: readonly Failure['kind'][] = ['checkout.changed', 'dependencies.changed', 'aborted'];
+
+/** Whether there is work to deliver, and nothing forbids it. */
+export function mayDeliver(state: RunState, failure: Failure | undefined): boolean {
+  const hasWork = state.landed.length > 0 || rowsOf(state).some(({ commit }) => commit !== undefined);
+  return hasWork && (failure === undefined || !NOT_DELIVERED.includes(failure.kind));
+}
+
 export function asFailure(error: unknown): Failure {
   if (error instanceof DroverError) return error.failure;
   return { kind: 'internal', message: error instanceof Error ? error.message : String(error) };

@@ -4,11 +4,13 @@ import { DroverError } from '@drover/core/errors';
 import { describe, type Failure } from '@drover/protocol/failures';
 import { NO_USAGE } from '@drover/core/model/spending/usage';
 import type { TaskStatus } from '@drover/protocol/run';
+import type { TaskMessage } from '@drover/core/task/link';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { attemptTask, type AttemptEnd, type AttemptContext } from '../attempt/attempt.ts';
-import { dispatch, type Dispatch, type Limiter, type WorkerSlot } from './dispatch.ts';
+import { dispatch, type Dispatch, type Dispatched, type Limiter, type WorkerSlot } from './dispatch.ts';
 import { inOrder, waits, type Waits } from '../plan/graph.ts';
+import type { RunControl, StartAgain } from '../control/run-control.ts';
 import type { Git } from '../git/git.ts';
 import { conflictMessage } from '../merge/merge.ts';
 import type { MergeTrain } from '../merge/train.ts';
@@ -42,6 +44,7 @@ export type ExecuteContext = {
   /** Results of these tasks are known from an earlier run. */
   readonly known: ReadonlyMap<string, KnownResult>;
   /** The first tasks go ahead; the judge says why the rest should not follow. */
+  readonly control: RunControl;
   readonly canary: { readonly tasks: number; readonly judge: () => Failure | undefined } | undefined;
   /** Fed by `context.tell`. */
   readonly ledger: TaskLedger;
@@ -126,7 +129,7 @@ type Execution = {
 
 /** Returns a function that dispatches tasks of the plan; the first of all of them warms the cache. */
 function worker({ plan, conditions, waiting, skip, refusals }: Execution, signal: AbortSignal) {
-  const { train, ledger, workers, limit, failFast, failuresMax } = conditions;
+  const { train, ledger, workers, limit, failFast, failuresMax, control } = conditions;
   const warm = new WarmUp();
   const runTask: Dispatch['runTask'] = async (task, slot, stop) => {
     const waits = waiting.get(task.id);
@@ -136,8 +139,34 @@ function worker({ plan, conditions, waiting, skip, refusals }: Execution, signal
   };
   const whyStop = () => refusals.stop && REFUSED;
   const limits = { workers, limit, failFast, failuresMax };
-  return (ordered: readonly PlannedTask[]) =>
-    dispatch({ ...limits, ordered, settled: ledger.statuses(), skip, runTask, whyStop }, signal);
+  const held = (stop: AbortSignal) => control.untilUnpaused(stop);
+  const statusOf = (task: string) => ledger.status(task);
+  return async (ordered: readonly PlannedTask[]): Promise<void> => {
+    const options = { ...limits, ordered, settled: ledger.statuses(), skip, runTask, whyStop, held, statusOf };
+    const work = dispatch(options, signal);
+    control.executing(startingAgain({ plan, conditions, waiting }, work));
+    await work.done.finally(() => control.executing(undefined));
+  };
+}
+
+/** Reopens tasks in the journal and starts them with those that are at work. */
+function startingAgain(
+  { plan, conditions, waiting }: Pick<Execution, 'plan' | 'conditions' | 'waiting'>,
+  work: Dispatched,
+): StartAgain {
+  return (tasks) => {
+    if (work.why() !== undefined) return work.why();
+    conditions.context.tell({ type: 'tasks_reopened', tasks, live: true }, {});
+    const ids = new Set(tasks.map(({ id }) => id));
+    const ordered = inOrder(plan.tasks).filter(({ id }) => ids.has(id));
+    expectOpen(
+      ordered.filter(({ mode }) => mode === 'write'),
+      waiting,
+      conditions,
+    );
+    work.start(ordered);
+    return undefined;
+  };
 }
 
 type TaskContext = {
@@ -154,14 +183,15 @@ type TaskContext = {
 async function settleTask(work: TaskContext, signal: AbortSignal): Promise<TaskStatus | undefined> {
   const { task, conditions, slot } = work;
   const { context, ledger, known } = conditions;
-  context.tell({ type: 'task_ready' }, { task: task.id });
+  if (ledger.status(task.id) === undefined) context.tell({ type: 'task_ready' }, { task: task.id });
   for (;;) {
     const { step, attempts, conflicts } = ledger.task(task.id);
     const found = attempts + conflicts === 0 ? known.get(task.id) : undefined;
     if (step.at === 'over') return step.status;
     if (step.at === 'landing') await land(work, step);
     else if (found !== undefined) tellKnown(context, task, found);
-    else if ((await slot((worker) => attempt(work, worker, signal))) === undefined) return undefined;
+    else if ((await slot((worker) => attemptUnlessOver(work, worker, signal))) === undefined)
+      return ledger.status(task.id);
   }
 }
 
@@ -180,30 +210,56 @@ function tellKnown({ run, tell }: AttemptContext, { id }: PlannedTask, { commit,
   tell({ ...end, files, summary, ...left }, { task: id });
 }
 
+/** The user may have cancelled the task while it waited for a worker. */
+async function attemptUnlessOver(work: TaskContext, worker: number, signal: AbortSignal): Promise<'over' | AttemptEnd> {
+  const isOver = work.conditions.ledger.status(work.task.id) !== undefined;
+  return isOver ? 'over' : attempt(work, worker, signal);
+}
+
 /** Makes the next attempt, or continues the one that was cut off. */
 async function attempt(work: TaskContext, worker: number, signal: AbortSignal): Promise<AttemptEnd> {
   const { task, conditions, warm } = work;
-  const { context, ledger, past, attemptsMax } = conditions;
+  const { context, ledger, past, attemptsMax, control } = conditions;
   const { system, seed } = work.plan;
-  const { step, attempts, failures, retry, onto } = ledger.task(task.id);
+  const { step, attempts, failures, retry, onto, told } = ledger.task(task.id);
   const cutOff = step.at === 'attempting' ? step : undefined;
   const number = cutOff?.attempt ?? attempts + 1;
   const base = cutOff?.base ?? onto ?? baseOf(task.id, work.waits, conditions);
-  const before = retry && (await reasonOf(retry, context.slots.store.git));
+  const reason = retry && (await reasonOf(retry, context.slots.store.git));
+  const before = reason && [reason, ...toldWords(told)].join('\n\n');
   const history =
     cutOff && past ? readAgentHistory(past, { task: task.id, attempt: number }, seed.messages) : undefined;
   const details = { ...(before !== undefined && { before }), ...(history !== undefined && { past: history }) };
   const turns = { turn: warm.turn, onAnswer: warm.done };
   const mayFail = failures + 1 < attemptsMax;
   const goesOn = cutOff !== undefined;
+  const controlled = control.begin(task.id);
+  const { mail } = controlled;
   const end = await attemptTask(
     context,
-    { task, attempt: number, worker, base, system, seed, mayFail, goesOn, ...turns, ...details },
-    signal,
-  ).finally(warm.done);
+    { task, attempt: number, worker, base, system, seed, mayFail, goesOn, mail, ...turns, ...details },
+    AbortSignal.any([signal, controlled.signal]),
+  ).finally(() => {
+    controlled.close();
+    warm.done();
+  });
+  tellLost(context, task.id, end.status === 'finished' ? ledger.task(task.id).messages : undefined);
   // Counted before it lands: the merge may take long, and the provider has answered.
   work.refusals.take(end.status === 'failed' ? end.failure : undefined);
   return end;
+}
+
+/** Messages of the user to earlier attempts, which a new worker has not heard. */
+function toldWords(told: readonly string[] = []): readonly string[] {
+  return told.length === 0 ? [] : ['The user wrote to the worker before you:', ...told];
+}
+
+function tellLost({ tell }: AttemptContext, task: string, messages: readonly TaskMessage[] = []): void {
+  for (const { text } of messages)
+    tell(
+      { type: 'warning', message: `your message came after the last step of ${task} and was not delivered: ${text}` },
+      { task },
+    );
 }
 
 /** Why there is another attempt, in the same words before and after a crash. */

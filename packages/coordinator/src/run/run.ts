@@ -12,7 +12,6 @@ import { Instructions } from '@drover/core/conversation/instructions';
 import { systemPrompt } from '@drover/core/conversation/prompt';
 import type { Decision, Event, Place, Recorded } from '@drover/protocol/events';
 import { DroverError } from '@drover/core/errors';
-import type { Failure } from '@drover/protocol/failures';
 import type { RetryPolicy } from '@drover/core/model/retry';
 import { deniedIn } from '@drover/core/permission/denied-paths';
 import type { Policy } from '@drover/core/permission/policy';
@@ -26,10 +25,12 @@ import type { RunAdmission } from '../admission/admission.ts';
 import type { AttemptContext } from '../attempt/attempt.ts';
 import { differences, fingerprint } from '../git/audit.ts';
 import { canaryOf } from '../batch/canary.ts';
+import type { RunControl } from '../control/run-control.ts';
 import { executePlan, type ExecuteContext, type KnownResult } from './execute.ts';
 import {
   asError,
   asFailure,
+  mayDeliver,
   countLines,
   resultFailure,
   runEnd,
@@ -80,6 +81,7 @@ export type RunOptions = {
   readonly plan: readonly PlannedTask[] | undefined;
   /** Results of tasks that an earlier run has found. */
   readonly known: ReadonlyMap<string, KnownResult>;
+  readonly control: RunControl; // calls of the user while it works
   readonly warm: (workers: number) => void; // starts so many workers, which will be needed soon
   readonly approve: ApprovePlan | undefined; // undefined: plans run as they are
   readonly exitCodeOf: (ending: RunEnding) => number;
@@ -122,7 +124,7 @@ class Run {
 
   async toTheEnd(outer: AbortSignal): Promise<RunEnd> {
     const signal = AbortSignal.any([outer, this.#stop.signal]);
-    const { repository, env, slots, settings, servers, past, bus } = this.#options;
+    const { repository, env, slots, settings, servers, past, bus, control } = this.#options;
     const looking = fingerprint(repository, env);
     handled(looking); // awaited below
     slots.reclaim(({ task, attempt }) => isKept(this.#ledger.task(task), attempt));
@@ -131,6 +133,7 @@ class Run {
     slots.prepare(Math.max(1, (this.#options.workspaces === undefined ? settings.workers : 0) - open));
     const before = await looking;
     this.#tell({ type: 'run_start', resumed: past !== undefined, ...settings });
+    control.open({ ledger: this.#ledger, tell: (event, place) => this.#tell(event, place) });
     const early = [lostWords(past?.lostRequests ?? 0) ?? [], servers.warnings].flat();
     for (const message of early) this.#tell({ type: 'warning', message });
     const ending: Writable<Ended> = {};
@@ -147,12 +150,13 @@ class Run {
     // A call that is cancelled is not waited for long; the tasks it had begun are.
     if (this.#executing !== undefined) await bestEffort(this.#executing);
     try {
-      const delivered = this.#mayDeliver(ending.failure) ? await this.#deliver() : undefined;
+      const delivered = mayDeliver(this.#state, ending.failure) ? await this.#deliver() : undefined;
       if (delivered !== undefined) ending.delivered = delivered;
     } catch (error) {
       ending.failure ??= asFailure(error);
     }
     Object.assign(ending, await countLines(this.#state, slots.store.git));
+    control.close();
     const end = runEnd(this.#state, ending, this.#options.exitCodeOf);
     this.#tell(end);
     await bus.settled();
@@ -280,6 +284,7 @@ class Run {
       known: this.#options.known,
       // Resuming a run that its canary stopped means: do the other tasks too.
       canary: hasEnded ? undefined : canaryOf(settings, () => rowsOf(this.#state), warn),
+      control: this.#options.control,
       ledger: this.#ledger,
       past,
     };
@@ -354,11 +359,6 @@ class Run {
   }
 
   // ── the end ─────────────────────────────────────────────────────────────────────────────────
-
-  #mayDeliver(failure: Failure | undefined): boolean {
-    const hasWork = this.#ledger.landed.size > 0 || rowsOf(this.#state).some(({ commit }) => commit !== undefined);
-    return hasWork && !['checkout.changed', 'dependencies.changed', 'aborted'].includes(failure?.kind ?? '');
-  }
 
   // Not by the run's signal: what landed before the deadline is delivered after it.
   async #deliver(): Promise<Delivered> {

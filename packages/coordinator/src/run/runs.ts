@@ -65,7 +65,8 @@ function hasOpenTask({ plans, tasks }: RunState): boolean {
   const planned = (plans.at(-1)?.tasks ?? []).flatMap((id) => tasks.get(id)?.plan ?? []);
   const standing = new Map(
     [...tasks.values()].map(({ id, state, failure }): [string, TaskStanding] => {
-      const status = isStatus(state) && state !== 'cancelled' ? state : undefined;
+      const isCut = state === 'cancelled' && failure?.kind !== 'task.cancelled';
+      const status = isStatus(state) && !isCut ? state : undefined;
       return [id, { status, failure }];
     }),
   );

@@ -9,12 +9,14 @@
 //   3. An attempt that failed before its `task_start`, for want of a workspace, uses up its number. A cancelled attempt
 //      keeps its number and resumes under it.
 //   4. A later plan that names a task which is over, and not done, starts it anew; only its attempts keep counting.
-//   5. A task that the user reopens starts anew, and from everything that had landed by then.
+//   5. A task that the user cancelled stays so when the run is resumed.
+//   6. A task that the user reopens starts anew, and from everything that had landed by then.
 //
 // Crash: the ledger holds nothing that the journal lacks. On resume, a cancelled task returns to its last step.
 // Tasks that failed for a reason outside the task (budget, provider, lost worker) wait again, and so do tasks that
 // were skipped because of them. Permanent failures stay, with their dependents.
 
+import type { TaskMessage } from '@drover/core/task/link';
 import type { Event, Place } from '@drover/protocol/events';
 import { describe, type Failure, FAILURES, traitsOf } from '@drover/protocol/failures';
 import type { PlannedTask } from '@drover/protocol/plan';
@@ -43,6 +45,10 @@ export type TaskEntry = {
   readonly landedBefore?: number;
   /** An attempt that was cancelled before a new plan: its workspace holds uncommitted work. */
   readonly interrupted?: number;
+  /** Messages of the user that no worker has yet. */
+  readonly messages?: readonly TaskMessage[];
+  /** Messages of the user that a worker of this task has had, for later attempts. */
+  readonly told?: readonly string[];
 };
 
 /** Why there is another attempt; after a conflict, between which commits. */
@@ -125,6 +131,10 @@ export class TaskLedger {
       case 'task_ready':
         if (task.step.at === 'waiting') this.#move(id, { at: 'ready' });
         return;
+      case 'task_message':
+        return this.#set(id, { messages: [...(task.messages ?? []), { id: event.id, text: event.text }] });
+      case 'task_message_delivered':
+        return this.#deliver(id, event.id);
       case 'task_start':
         return this.#start(id, event, attempt ?? task.attempts);
       case 'task_end':
@@ -138,8 +148,9 @@ export class TaskLedger {
 
   /** The run continues after an end or a crash. Idempotent. */
   resume(): void {
-    for (const [id, { step }] of this.#tasks)
-      if (step.at === 'over' && step.status === 'cancelled') this.#move(id, step.from);
+    for (const [id, { step, failure }] of this.#tasks)
+      if (step.at === 'over' && step.status === 'cancelled' && failure?.kind !== 'task.cancelled')
+        this.#move(id, step.from);
     const standing = new Map([...this.#tasks].map(([id, task]) => [id, standingOf(task)]));
     for (const id of tasksToReopen(this.#plan, standing)) {
       const { step } = this.task(id);
@@ -150,7 +161,18 @@ export class TaskLedger {
   }
 
   #move(id: string, step: TaskStep): void {
-    this.#tasks.set(id, { ...this.task(id), step });
+    this.#set(id, { step });
+  }
+
+  #set(id: string, change: Partial<TaskEntry>): void {
+    this.#tasks.set(id, { ...this.task(id), ...change });
+  }
+
+  #deliver(id: string, message: string): void {
+    const { messages = [], told = [] } = this.task(id);
+    const text = messages.find((each) => each.id === message)?.text;
+    if (text !== undefined)
+      this.#set(id, { messages: messages.filter((each) => each.id !== message), told: [...told, text] });
   }
 
   #finish(id: string, status: TaskStatus): void {
@@ -176,7 +198,10 @@ export class TaskLedger {
     this.#sentBack = this.#sentBack.filter((id) => !ids.has(id));
     for (const id of ids) {
       if (this.#landed.has(id)) continue;
-      const { attempts, started, failure, interrupted, reason } = this.task(id);
+      const { attempts, started, failure, reason, messages, told, ...before } = this.task(id);
+      const isCut =
+        failure?.kind === 'task.cancelled' && before.step.at === 'over' && before.step.from.at === 'attempting';
+      const interrupted = isCut ? started : before.interrupted;
       const why = failure === undefined ? reason : describe(failure);
       const words = `The user asked for another try. The one before ${why === undefined ? 'did not land' : `failed: ${why}`}. Its changes are gone: begin again.`;
       this.#tasks.set(id, {
@@ -188,6 +213,8 @@ export class TaskLedger {
         ...(failure !== undefined && { failure }),
         ...(interrupted !== undefined && { interrupted }),
         ...(started > 0 && { retry: { reason: words } }),
+        ...(messages !== undefined && { messages }),
+        ...(told !== undefined && { told }),
       });
     }
   }
@@ -200,7 +227,10 @@ export class TaskLedger {
   #endAttempt(id: string, end: TaskEvent<'task_end'>, attempt: number): void {
     const { status, again, failure, commit, summary = '' } = end;
     // It resumes where it was, under the same number.
-    if (status === 'cancelled') return this.#finish(id, status);
+    if (status === 'cancelled') {
+      if (failure?.kind === 'task.cancelled') this.#set(id, { failure });
+      return this.#finish(id, status);
+    }
     const task = this.task(id);
     const attempts = Math.max(task.attempts, attempt);
     this.#tasks.set(id, { ...task, attempts, ...(failure !== undefined && { failure }) });

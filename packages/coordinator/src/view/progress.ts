@@ -1,31 +1,12 @@
-// Progress of one agent and of one task, as folds over their events.
-//
-// RunState alone makes them: an AgentProgress for the coordinator, a Task for each task.
-// Deltas arrive by the thousand, so a delta costs only the line that it ends.
+// Progress of one task, as a fold over its events. RunState alone makes it.
 
-import { fallbackWords, type Recorded, type SessionEvent } from '@drover/protocol/events';
+import type { Recorded } from '@drover/protocol/events';
 import { describe, type Failure } from '@drover/protocol/failures';
 import type { Usage } from '@drover/protocol/messages';
-import type { Told } from '@drover/core/journal/dollars';
+import type { TaskMessage } from '@drover/core/task/link';
 import type { TaskRow, TaskStatus } from '@drover/protocol/run';
 import type { PlannedTask, SeedSummary } from '@drover/protocol/plan';
-import { AgentSpending } from './spending.ts';
-
-const LINE_CHARS_MAX = 500;
-
-export type Activity = 'waiting' | 'starting' | 'thinking' | 'running' | 'asking' | 'throttled' | 'retrying';
-
-export type Progress = {
-  readonly activity: Activity;
-  /** The summary of the running tool, else the reason for waiting, else empty. */
-  readonly doing: string;
-  readonly usage: Usage;
-  readonly cost: number | undefined; // US dollars; absent where the price is unknown
-  readonly waitMs: number; // spent waiting for the throttle
-  /** The last line of text or tool output. It is raw: clean it before showing it on a terminal. */
-  readonly lastLine: string;
-  readonly outputChars: number; // characters of text and tool output so far
-};
+import { type Activity, AgentProgress, type Progress } from './agent-progress.ts';
 
 export type TaskState = Activity | 'merging' | 'gate' | TaskStatus;
 
@@ -48,6 +29,10 @@ export type TaskProgress = Omit<Progress, 'activity'> & {
   readonly reason: string | undefined;
   readonly startedMs: number | undefined; // on the run's clock
   readonly endedMs: number | undefined;
+  /** Messages of the user that the worker does not have yet. */
+  readonly messages: readonly TaskMessage[];
+  /** Time since the start without the time that it waited for the user. `clock` is the run's, `now` the wall clock. */
+  readonly workedMs: (clock: number, now: number) => number;
 };
 
 /** Inputs of the last attempt. */
@@ -59,148 +44,6 @@ export type AttemptStart = {
 };
 
 export type Of<Type extends Recorded['type']> = Extract<Recorded, { readonly type: Type }>;
-type AgentEvent = Extract<Recorded, SessionEvent | { readonly type: 'throttle_wait' | 'attempt_moved' }>;
-
-export class AgentProgress implements Progress {
-  activity: Activity = 'waiting';
-  doing = '';
-  waitMs = 0;
-  lastLine = '';
-  outputChars = 0;
-  #openLine = ''; // text after the last newline
-  readonly #calls = new Map<string, string>(); // callId -> summary of running calls
-  readonly #questions = new Map<string, string>(); // requestId -> summary
-  readonly #spending = new AgentSpending();
-
-  get usage(): Usage {
-    return this.#spending.usage;
-  }
-
-  get cost(): number | undefined {
-    return this.#spending.cost;
-  }
-
-  /** Starts a new conversation. Earlier spending is kept. */
-  begin(): void {
-    this.#settle();
-    this.#spending.begin();
-    this.#be('starting', '');
-  }
-
-  /** Marks the agent as idle: it ended, or drover was stopped. */
-  rest(): void {
-    this.#settle();
-    this.#be('waiting', '');
-  }
-
-  /** Sets the total of the conversation. It never lowers what events reported so far. */
-  spend(spent: Told): void {
-    this.#spending.atLeast(spent);
-  }
-
-  take(event: AgentEvent): void {
-    switch (event.type) {
-      case 'session_start':
-        this.#spending.use(event.model);
-        return this.#be('starting', '');
-      case 'text_delta':
-        this.#hear(event.delta);
-        return this.#think();
-      case 'tool_execution_delta':
-        return this.#hear(event.delta);
-      case 'message_start':
-      case 'message_end':
-      case 'thinking_start':
-      case 'thinking_delta':
-      case 'thinking_end':
-      case 'text_start':
-      case 'toolcall_start':
-      case 'toolcall_delta':
-      case 'toolcall_end':
-        return this.#think();
-      case 'text_end':
-        this.#endLine();
-        return this.#think();
-      case 'tool_execution_start':
-        this.#calls.set(event.callId, event.summary);
-        return this.#work();
-      case 'tool_execution_end':
-        this.#calls.delete(event.callId);
-        this.#endLine();
-        return this.#work();
-      case 'permission_request':
-        this.#questions.set(event.requestId, event.summary);
-        return this.#work();
-      case 'permission_decision':
-        this.#questions.delete(event.requestId);
-        return this.#work();
-      case 'awaiting_tool_execution':
-        return this.#be('running', event.calls.map(({ summary }) => summary).join(', '));
-      case 'usage':
-        return this.#spending.take(event);
-      case 'throttle_wait':
-        this.waitMs += event.waitMs;
-        return this.#be('throttled', event.reason);
-      case 'retry':
-      case 'attempt_discarded':
-        return this.#be('retrying', event.reason);
-      case 'model_fallback':
-        return this.#be('retrying', fallbackWords(event));
-      case 'attempt_moved':
-        return this.#be('starting', 'resumes in another thread');
-      case 'compaction_start':
-        return this.#be('thinking', 'shortens its conversation');
-      case 'compaction_end':
-        return this.#be('thinking', '');
-      case 'session_end':
-        return this.#settle();
-      default: // the other events don't change what the agent does
-        return;
-    }
-  }
-
-  // Running calls and open questions are shown rather than a streaming answer.
-  #think(): void {
-    if (this.#calls.size === 0 && this.#questions.size === 0) this.#be('thinking', '');
-  }
-
-  #work(): void {
-    const asked = lastOf(this.#questions);
-    if (asked !== undefined) return this.#be('asking', asked);
-    const called = lastOf(this.#calls);
-    if (called === undefined) return this.#be('thinking', '');
-    this.#be('running', this.#calls.size > 1 ? `${called} and ${this.#calls.size - 1} more` : called);
-  }
-
-  #be(activity: Activity, doing: string): void {
-    this.activity = activity;
-    this.doing = doing;
-  }
-
-  #settle(): void {
-    this.#calls.clear();
-    this.#questions.clear();
-    this.#endLine();
-  }
-
-  #hear(delta: string): void {
-    this.outputChars += delta.length;
-    const end = Math.max(delta.lastIndexOf('\n'), delta.lastIndexOf('\r'));
-    if (end === -1) {
-      if (this.#openLine.length < LINE_CHARS_MAX) this.#openLine += delta;
-    } else {
-      const whole = (this.#openLine + delta.slice(0, end)).split(/[\r\n]/).findLast(isSaying);
-      if (whole !== undefined) this.lastLine = whole.slice(0, LINE_CHARS_MAX);
-      this.#openLine = delta.slice(end + 1);
-    }
-    if (isSaying(this.#openLine)) this.lastLine = this.#openLine.slice(0, LINE_CHARS_MAX);
-  }
-
-  #endLine(): void {
-    this.#openLine = '';
-  }
-}
-
 type Phase = 'waiting' | 'retrying' | 'merging' | 'gate' | TaskStatus;
 
 export class Task implements TaskProgress {
@@ -222,6 +65,8 @@ export class Task implements TaskProgress {
   startedMs: number | undefined;
   endedMs: number | undefined;
   attemptMs = 0; // when the last one began
+  messages: readonly TaskMessage[] = [];
+  #askedBefore = 0; // the last attempt
   #phase: Phase = 'waiting';
   #command = ''; // of the gate
 
@@ -273,6 +118,22 @@ export class Task implements TaskProgress {
     return this.progress.cost;
   }
 
+  workedMs(clock: number, now: number): number {
+    if (this.startedMs === undefined) return 0;
+    return Math.max(0, (this.endedMs ?? clock) - this.startedMs - this.progress.askedMs(now));
+  }
+
+  /** The same for the last attempt. */
+  attemptWorkedMs(clock: number, now: number): number {
+    return Math.max(0, clock - this.attemptMs - (this.progress.askedMs(now) - this.#askedBefore));
+  }
+
+  /** A message of the user waits, or has been delivered. */
+  takeMessage(event: Of<'task_message' | 'task_message_delivered'>): void {
+    const others = this.messages.filter(({ id }) => id !== event.id);
+    this.messages = event.type === 'task_message' ? [...others, { id: event.id, text: event.text }] : others;
+  }
+
   planAgain(plan: PlannedTask, round: number): void {
     this.plan = plan;
     this.round = round;
@@ -289,7 +150,7 @@ export class Task implements TaskProgress {
 
   /** Called when a stopped run is resumed. */
   wake(): void {
-    if (this.#phase === 'cancelled') this.#return('waiting');
+    if (this.#phase === 'cancelled' && this.failure?.kind !== 'task.cancelled') this.#return('waiting');
     // The task changed nothing while a gate of the run was red; the end of the run tests the gates again.
     if (this.#phase === 'gate_failed' && this.commit === undefined) this.#phase = 'done';
     if (this.isOpen) this.progress.rest();
@@ -301,6 +162,7 @@ export class Task implements TaskProgress {
     const isNew = !this.isOpen || attempt !== this.attempts;
     if (isNew) this.progress.begin();
     if (isNew) this.attemptMs = clock;
+    if (isNew) this.#askedBefore = this.progress.askedMs(0);
     this.isReady = true;
     this.isOpen = true;
     this.attempts = attempt ?? this.attempts + 1;
@@ -324,7 +186,8 @@ export class Task implements TaskProgress {
       this.branch = branch;
       this.summary = summary;
     }
-    if (status !== 'cancelled' || again) this.isOpen = false;
+    if (status !== 'cancelled' || again || failure?.kind === 'task.cancelled') this.isOpen = false;
+    if (status === 'finished') this.messages = [];
     this.progress.rest();
     const reason = event.reason ?? (failure && describe(failure));
     if (again) return this.#return('retrying', { failure, reason });
@@ -388,12 +251,4 @@ const OVER: ReadonlySet<TaskState> = new Set<TaskStatus>([
 
 export function isStatus(state: TaskState): state is TaskStatus {
   return OVER.has(state);
-}
-
-function lastOf(summaries: ReadonlyMap<string, string>): string | undefined {
-  return [...summaries.values()].at(-1);
-}
-
-function isSaying(line: string): boolean {
-  return /\S/.test(line);
 }

@@ -15,9 +15,11 @@ import { sumUsage } from '@drover/core/model/spending/usage';
 import { type RunSettings, type TaskRow, isDone } from '@drover/protocol/run';
 import { SpendingFold } from './spending.ts';
 import { WorkedTime } from './worked-time.ts';
-import { AgentProgress, isStatus, type Of, type Progress, Task, type TaskProgress } from './progress.ts';
+import { AgentProgress, type Progress } from './agent-progress.ts';
+import { isStatus, type Of, Task, type TaskProgress } from './progress.ts';
 
-export type { Progress, TaskProgress, TaskState } from './progress.ts';
+export type { Progress } from './agent-progress.ts';
+export type { TaskProgress, TaskState } from './progress.ts';
 export type Landed = { readonly task: string; readonly commit: string };
 export type PlanRound = {
   readonly round: number;
@@ -44,6 +46,7 @@ export class RunState {
   readonly #fallbacks: (Fallback & Place)[] = [];
   #end: RecordedRunEnd | undefined;
   #proposed: readonly PlannedTask[] | undefined;
+  #isPaused = false;
   #budget = { spent: 0, reserved: 0 };
   readonly #spending = new SpendingFold(); // of all agents, as the budget counts it
   #cap: Cap | undefined;
@@ -81,6 +84,11 @@ export class RunState {
   /** A plan that waits for the user's approval. */
   get proposed(): readonly PlannedTask[] | undefined {
     return this.#proposed;
+  }
+
+  /** The user holds back attempts that have not started. */
+  get isPaused(): boolean {
+    return this.#isPaused;
   }
 
   /** In the order of the plans. */
@@ -156,7 +164,7 @@ export class RunState {
     const clock = this.elapsedMs(now);
     const left = new Map<string, number>();
     for (const [id, task] of this.#tasks) {
-      const workedMs = task.isOpen ? clock - task.attemptMs : 0;
+      const workedMs = task.isOpen ? task.attemptWorkedMs(clock, now) : 0;
       // A task that takes longer than usual still needs at least a quarter of the usual time.
       if (!task.isOver && !task.isMerging) left.set(id, Math.max(usualMs - workedMs, usualMs / 4));
     }
@@ -174,15 +182,18 @@ export class RunState {
       case 'run_start':
         return;
       case 'plan_proposed':
-        this.#proposed = event.tasks;
-        return;
+        return this.#propose(event.tasks);
       case 'plan_comment':
-        this.#proposed = undefined;
-        return;
+        return this.#propose(undefined);
       case 'plan_ready':
         return this.#plan(event);
       case 'tasks_reopened':
         return this.#reopen(event);
+      case 'run_pause':
+        return this.#pause(event);
+      case 'task_message':
+      case 'task_message_delivered':
+        return this.#task(event)?.takeMessage(event);
       case 'task_ready':
         return this.#task(event)?.ready();
       case 'task_start':
@@ -213,9 +224,7 @@ export class RunState {
         this.#end = this.#end && { ...this.#end, delivered: event.delivered };
         return;
       case 'session_end':
-        this.#agent(event)?.take(event);
-        if (event.task === undefined) this.#coordinator.rest();
-        return;
+        return this.#endSession(event);
       case 'network':
         return this.#connect(event);
       default: // every other event tells of one agent
@@ -236,8 +245,22 @@ export class RunState {
     if (!isResumed) return;
     this.#end = undefined;
     this.#proposed = undefined;
+    this.#isPaused = false;
     this.#coordinator.rest();
     for (const task of this.#tasks.values()) task.wake();
+  }
+
+  #endSession(event: Of<'session_end'>): void {
+    this.#agent(event)?.take(event);
+    if (event.task === undefined) this.#coordinator.rest();
+  }
+
+  #pause({ paused }: Of<'run_pause'>): void {
+    this.#isPaused = paused;
+  }
+
+  #propose(tasks: readonly PlannedTask[] | undefined): void {
+    this.#proposed = tasks;
   }
 
   #plan({ tasks, round, by }: Of<'plan_ready'>): void {
@@ -264,7 +287,7 @@ export class RunState {
     if (task === undefined) return;
     const clock = this.#time.ms;
     if (task.isOpen && event.status === 'finished') {
-      this.#durations.sumMs += clock - task.attemptMs;
+      this.#durations.sumMs += task.attemptWorkedMs(clock, Date.parse(event.at));
       this.#durations.count += 1;
     }
     task.endAttempt(event, clock);
@@ -316,7 +339,7 @@ export function rowsOf(state: RunState): readonly TaskRow[] {
       usage,
       ...(cost !== undefined && { cost }),
       waits: waitMs,
-      ...(startedMs !== undefined && endedMs !== undefined && { elapsedMs: endedMs - startedMs }),
+      ...(startedMs !== undefined && endedMs !== undefined && { elapsedMs: task.workedMs(endedMs, 0) }),
       // A task that is done without an attempt came from the cache.
       ...(attempts === 0 && isDone(status) && { cached: true }),
       ...(summary !== undefined && { summary }),

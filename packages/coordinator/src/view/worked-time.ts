@@ -35,9 +35,10 @@ export class WorkedTime {
 function isBetween(event: Recorded): boolean {
   switch (event.type) {
     case 'run_start':
-    case 'tasks_reopened':
     case 'delivered':
       return true;
+    case 'tasks_reopened':
+      return event.live !== true;
     case 'attempt_discarded':
       return event.reason === CUT_OFF;
     default:

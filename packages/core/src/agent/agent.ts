@@ -8,7 +8,7 @@ import { Budget } from '../model/spending/budget.ts';
 import type { Spent } from '../model/spending/spent.ts';
 import { Toolset } from '../tools/served/toolset.ts';
 import { ask, type AskNotes } from './ask.ts';
-import { unhurried } from './limits.ts';
+import { unhurried, untimed, type Watch } from './limits.ts';
 import { toolNamed } from './calls/calls.ts';
 import { REMOTE_TIMEOUT_MS_DEFAULT } from './calls/remote-calls.ts';
 import type { SessionOptions } from '../session/session-options.ts';
@@ -22,6 +22,8 @@ export type Ties = Pick<Agent, 'conversation' | 'routes' | 'emit' | 'settled' | 
   readonly total: () => Spent;
   /** Resets the idle clock. */
   readonly progress: () => void;
+  /** Stops the clocks of the turn until the returned function is called. */
+  readonly hold: Watch['hold'];
 };
 
 export function makeAgent(options: SessionOptions, ties: Ties): Agent {
@@ -48,7 +50,7 @@ export function makeAgent(options: SessionOptions, ties: Ties): Agent {
       context,
       instructions,
       judge,
-      question,
+      question: untimed(question, ties.hold),
       remoteTimeoutMs,
       ...(beforeCall && { beforeCall }),
     },

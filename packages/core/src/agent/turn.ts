@@ -108,9 +108,12 @@ export function addMessage(agent: Agent, turn: Turn, message: Exclude<Message, A
 
 /** Adds the messages that the user sent meanwhile. Returns false if there are none. */
 export function takeSteering(agent: Agent, turn: Turn): boolean {
-  const contents = agent.inbox.deliver();
-  for (const content of contents) addMessage(agent, turn, { role: 'user', content });
-  return contents.length > 0;
+  const delivered = agent.inbox.deliver();
+  for (const { content, onDelivered } of delivered) {
+    addMessage(agent, turn, { role: 'user', content });
+    onDelivered?.();
+  }
+  return delivered.length > 0;
 }
 
 /** Adds an answer. Its `message_start` was emitted when the answer began to arrive. */

@@ -14,7 +14,8 @@ import type { Decision } from '@drover/protocol/events';
 import { answerKey } from './policy.ts';
 import { remedyFor } from './rule-hint.ts';
 
-export type UserAnswer = { readonly allowed: boolean; readonly always: boolean };
+/** `words`: what the user says to the agent with a no. */
+export type UserAnswer = { readonly allowed: boolean; readonly always: boolean; readonly words?: string };
 
 type Waiting = { readonly question: Question; readonly settle: (decision: Decision | undefined) => void };
 
@@ -39,6 +40,11 @@ export class Questions {
   /** The question that is currently shown. */
   get current(): Question | undefined {
     return this.#shown?.question;
+  }
+
+  /** The number of questions that wait, the current one included. */
+  get waiting(): number {
+    return this.#queue.length;
   }
 
   /** Asks and returns the decision. A question that is left open counts as cancelled. */
@@ -68,10 +74,11 @@ export class Questions {
   }
 
   /** Returns false if the question is no longer waiting. */
-  answer(requestId: string, { allowed, always }: UserAnswer): boolean {
+  answer(requestId: string, { allowed, always, words = '' }: UserAnswer): boolean {
     const waiting = this.#queue.find(({ question }) => question.requestId === requestId);
     if (waiting === undefined) return false;
-    const decision: Decision = { allowed, by: 'user', always };
+    const reason = allowed || words.trim() === '' ? {} : { reason: `the user said no: ${words.trim()}` };
+    const decision: Decision = { allowed, by: 'user', always, ...reason };
     const key = keyOf(waiting.question);
     const alike = always ? this.#queue.filter(({ question }) => keyOf(question) === key) : [waiting];
     if (always) this.#remembered.set(key, allowed);

@@ -18,27 +18,31 @@ export type Steered = {
   readonly takeBack: () => boolean;
 };
 
+type Waiting = { readonly content: Content; readonly onDelivered?: (() => void) | undefined };
+
 export class Inbox {
-  readonly #waiting = new Map<Steered, Content>();
+  readonly #waiting = new Map<Steered, Waiting>();
 
   get isEmpty(): boolean {
     return this.#waiting.size === 0;
   }
 
-  add(content: string | Content): Steered {
+  /** `onDelivered` is called once the message is in the conversation. */
+  add(content: string | Content, onDelivered?: () => void): Steered {
     const steered: Steered & { isDelivered: boolean } = {
       isDelivered: false,
       takeBack: () => this.#waiting.delete(steered),
     };
-    this.#waiting.set(steered, typeof content === 'string' ? [{ type: 'text', text: content }] : content);
+    const parts = typeof content === 'string' ? [{ type: 'text' as const, text: content }] : content;
+    this.#waiting.set(steered, { content: parts, onDelivered });
     return steered;
   }
 
   /** Removes all messages as delivered, and returns them in order. */
-  deliver(): readonly Content[] {
-    const contents = [...this.#waiting.values()];
+  deliver(): readonly Waiting[] {
+    const waiting = [...this.#waiting.values()];
     for (const steered of this.#waiting.keys()) (steered as { isDelivered: boolean }).isDelivered = true;
     this.#waiting.clear();
-    return contents;
+    return waiting;
   }
 }

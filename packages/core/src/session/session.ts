@@ -26,7 +26,7 @@ import { makeAgent } from '../agent/agent.ts';
 import { abandonedCalls, endOf, labelIn } from '../agent/calls/calls.ts';
 import { compactOnWish } from '../agent/compact.ts';
 import type { Execution, ExecutionResult, Input, SessionStatus } from './execution.ts';
-import { unlessAborted, watch } from '../agent/limits.ts';
+import { unlessAborted, type Watch, watch } from '../agent/limits.ts';
 import { isAnswered, runTurn } from '../agent/loop.ts';
 import {
   answeredCalls,
@@ -66,7 +66,7 @@ export class Session {
   #isOpen = false; // a turn has begun and not ended
   #canResume = false;
   #ending: Past['ending'];
-  #progress: () => void = () => undefined;
+  #watch: Watch | undefined; // of the turn
   readonly #inbox: Inbox;
 
   constructor(options: SessionOptions) {
@@ -91,7 +91,8 @@ export class Session {
       spend: (usage, estimate) => this.#spend(usage, estimate),
       book: (usage) => this.#book(usage),
       total: () => this.#total,
-      progress: () => this.#progress(),
+      progress: () => this.#watch?.progress(),
+      hold: () => this.#watch?.hold() ?? (() => undefined),
       inbox: this.#inbox,
     });
     this.conversation.replace(options.seed ?? []);
@@ -206,7 +207,7 @@ export class Session {
   async #run(input: Input, signal: AbortSignal): Promise<ExecutionResult> {
     this.#spent = NO_SPENDING;
     const watching = watch(this.#options.limits, signal);
-    this.#progress = watching.progress;
+    this.#watch = watching;
     try {
       const ended = await this.#takeTurn(input, watching.signal);
       watching.stop(); // the limits cover the agent, not its check

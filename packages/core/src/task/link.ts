@@ -1,10 +1,22 @@
 // Task link: what a running task needs from its run. It emits events, asks questions, calls tools of servers, and gets
-// answers of models. In the run's own thread the link is the run itself; in another thread it is a wire (wire.ts).
+// answers of models and messages of the user. In the run's own thread the link is the run itself; in another thread it
+// is a wire (wire.ts).
 
 import type { Question } from '../agent/calls/calls.ts';
 import type { Decision, Event, Place } from '@drover/protocol/events';
 import type { CallServed } from '../tools/served/served.ts';
 import type { AskHooks, AskOrder, AskResult } from './asking.ts';
+
+/** A message of the user to the agent of a task. */
+export type TaskMessage = { readonly id: string; readonly text: string };
+
+/** Messages of the user on their way to an agent. */
+export type Mail = {
+  /** Calls back with each message that waits, and with each later one. */
+  readonly onMessage: (hear: (message: TaskMessage) => void) => void;
+  /** The agent's conversation has the message. */
+  readonly delivered: (id: string) => void;
+};
 
 export type TaskLink = {
   /** Emits an event. The run knows worker, task and attempt, so the place holds only turn and step. */
@@ -16,4 +28,5 @@ export type TaskLink = {
   readonly question: (question: Question, signal: AbortSignal) => Promise<Decision>;
   /** Calls a tool of a server that the run is connected to. */
   readonly callServed: CallServed;
+  readonly mail: Mail;
 };

@@ -3,8 +3,8 @@
 // Messages
 //   The thread sends events, requests (events durable, an answer of a model, a decision, the call of a served
 //   tool), and that it fell.
-//   The run sends one reply to each request, news of the answer that is under way, and stop. Messages are plain data.
-//   An error is sent as its Failure, because a thrown error would lose its name and fields.
+//   The run sends one reply to each request, news of the answer that is under way, messages of the user, and stop.
+//   Messages are plain data. An error is sent as its Failure, because a thrown error would lose its name and fields.
 //   The run talks to the provider for all threads: one warm SDK and fetch, and no thread knows the key. An answer
 //   passes the wire once, whole: the run has shown it, journaled it and told its cost by then.
 //
@@ -19,50 +19,19 @@
 import { MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import type { Question } from '../agent/calls/calls.ts';
 import { failureOf } from '../agent/limits.ts';
-import type { Decision, Event, Place } from '@drover/protocol/events';
+import type { Decision } from '@drover/protocol/events';
 import { DroverError } from '../errors.ts';
 import type { Failure } from '@drover/protocol/failures';
 import type { AskHooks, AskOrder, AskResult } from './asking.ts';
-import type { CallServed, ServedCall } from '../tools/served/served.ts';
-import type { ToolOutput } from '../tools/tool.ts';
-import type { TaskLink } from './link.ts';
+import type { CallServed } from '../tools/served/served.ts';
+import type { TaskLink, TaskMessage } from './link.ts';
+import type { FromRun, FromTask, News, Reply, Request, Step } from './wire-messages.ts';
 import type { WirePort } from './wire-port.ts';
 
 // Not noticeable to a user, but long enough to batch most of a step. Each message wakes a thread.
 const WAIT_MS = 5;
 // News of progress is told so often in an idle limit.
 const PROGRESS_PART = 1 / 10;
-
-type Step = Pick<Place, 'turn' | 'step'>;
-
-type Request =
-  | { readonly type: 'settled' }
-  | { readonly type: 'ask'; readonly order: AskOrder }
-  | { readonly type: 'question'; readonly question: Question }
-  | { readonly type: 'served'; readonly call: ServedCall };
-
-type FromTask =
-  | { readonly type: 'begin'; readonly thread: number }
-  | { readonly type: 'fell' } // code of this task ends the thread
-  | { readonly type: 'event'; readonly event: Event; readonly step: Step }
-  | { readonly type: 'request'; readonly id: number; readonly request: Request }
-  | { readonly type: 'withdraw'; readonly id: number; readonly failure: Failure };
-
-type Reply =
-  | { readonly type: 'stored' }
-  | { readonly type: 'answered'; readonly result: AskResult }
-  | { readonly type: 'decision'; readonly decision: Decision }
-  | { readonly type: 'output'; readonly output: ToolOutput } // of a served tool
-  | { readonly type: 'failed'; readonly failure: Failure };
-
-/** News of an answer that is under way: a tool name, or which of the notes it is. */
-type News = { readonly calling: string } | 'admitted' | 'progress';
-
-type FromRun =
-  | { readonly type: 'news'; readonly id: number; readonly news: News }
-  | { readonly type: 'delta'; readonly id: number; readonly delta: string } // output of a served tool while it runs
-  | { readonly type: 'reply'; readonly id: number; readonly reply: Reply }
-  | { readonly type: 'stop'; readonly failure: Failure };
 
 /** The thread's end of the wire. */
 export type Line = {
@@ -100,6 +69,10 @@ export function linkOver({ port }: { readonly port: WirePort }, thread: number):
       ask,
       question,
       callServed,
+      mail: {
+        onMessage: (hear) => wire.onMessage(hear),
+        delivered: (id) => wire.send({ type: 'delivered', id }),
+      },
     },
     signal: wire.signal,
     fall: () => {
@@ -136,6 +109,8 @@ class ThreadEnd {
   readonly #port: WirePort;
   readonly #stop = new AbortController();
   readonly #waiting = new Map<number, Waiting>();
+  #hearMessage: ((message: TaskMessage) => void) | undefined;
+  readonly #unheard: TaskMessage[] = [];
   #batch: FromTask[] = [];
   #due: NodeJS.Timeout | undefined;
   #isClosed = false;
@@ -149,6 +124,11 @@ class ThreadEnd {
 
   get signal(): AbortSignal {
     return this.#stop.signal;
+  }
+
+  onMessage(hear: (message: TaskMessage) => void): void {
+    this.#hearMessage = hear;
+    for (const message of this.#unheard.splice(0)) hear(message);
   }
 
   /** Queues a message, to be sent in one batch with others of the next few milliseconds. */
@@ -206,6 +186,11 @@ class ThreadEnd {
 
   #hear(message: FromRun): void {
     if (message.type === 'stop') return this.#stop.abort(new DroverError(message.failure));
+    if (message.type === 'message') {
+      if (this.#hearMessage === undefined) this.#unheard.push(message.message);
+      else this.#hearMessage(message.message);
+      return;
+    }
     const waiting = this.#waiting.get(message.id);
     if (message.type === 'news') return waiting?.onNews?.(message.news);
     if (message.type === 'delta') return waiting?.onDelta?.(message.delta);
@@ -275,6 +260,7 @@ class RunEnd {
     this.#link = link;
     this.#ear = ear;
     port.on('message', (messages) => this.#hear(messages as readonly FromTask[]));
+    link.mail.onMessage((message) => this.#post({ type: 'message', message }));
   }
 
   stop(failure: Failure): void {
@@ -318,7 +304,9 @@ class RunEnd {
       case 'request':
         return void this.#answer(message.id, message.request);
       case 'withdraw':
-        this.#requests.get(message.id)?.abort(new DroverError(message.failure));
+        return this.#requests.get(message.id)?.abort(new DroverError(message.failure));
+      case 'delivered':
+        return this.#link.mail.delivered(message.id);
     }
   }
 

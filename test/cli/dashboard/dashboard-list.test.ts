@@ -6,9 +6,12 @@ import type { Recorded } from '@drover/protocol/events';
 import { expect, test } from 'vitest';
 import { Keys } from '../../../bin/views/dashboard/keys.ts';
 import { RunList } from '../../../bin/views/dashboard/run-list.ts';
-import { Screen } from '../../../bin/views/dashboard/screen.ts';
+import { FullScreen } from '../../../bin/views/dashboard/full-screen.ts';
+import { Operator } from '../../../bin/views/dashboard/operator.ts';
+import { Conversations } from '../../../bin/views/dashboard/panels/conversation.ts';
+import { Panels } from '../../../bin/views/dashboard/panels/panels.ts';
 import { sampleRun } from '../../support/run/sample-run.ts';
-import { FakeTerminal } from './terminal.ts';
+import { FakeTerminal } from '../views/terminal.ts';
 
 type Listed = { readonly title?: string; readonly state: string; readonly subtasks?: readonly Listed[] };
 
@@ -18,12 +21,17 @@ const treeOf = (tasks: readonly Listed[] = [], indent = ''): readonly string[] =
 function listed(): { readonly list: RunList; readonly play: (events: readonly Recorded[]) => void } {
   const io = new FakeTerminal({ columns: 80, rows: 24 }).io({});
   const state = new RunState();
+  const style = (_: unknown, text: string) => text;
+  const looks = { style, isColoured: false, isAscii: false, hasLinks: false };
+  const onChange = () => undefined;
+  const panels = new Panels({ output: io.stdout, looks, conversations: new Conversations(), onChange });
   const list = new RunList({
     state,
-    screen: new Screen(io),
-    keys: new Keys(io, { released: () => undefined, resumed: () => undefined }),
+    screen: new FullScreen(io),
+    keys: new Keys(io, { pressed: () => undefined, released: () => undefined, resumed: () => undefined }),
+    operator: new Operator({ state, panels, questions: undefined, style, onChange }),
     output: io.stdout,
-    style: (_, text) => text,
+    style,
     ascii: false,
     now: () => 0,
   });

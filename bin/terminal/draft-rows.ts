@@ -2,11 +2,13 @@
 //
 // This file breaks the rows, not the terminal, so the position of the cursor is always known.
 
-import { clean, widthOfText } from '../../views/text/terminal-text.ts';
-import { type Draft, graphemes } from '../input/draft.ts';
-import type { Footer } from './screen.ts';
+import { clean, widthOfText } from '../views/text/terminal-text.ts';
+import { type Draft, graphemes } from './draft.ts';
 
 const TAB = '  ';
+
+/** Rows at the bottom, each at most as wide as the screen, and the place of the cursor in them. */
+export type Footer = { readonly rows: readonly string[]; readonly row: number; readonly column: number };
 
 /** `prompt`: without colour. */
 export function draftRows({ text, at }: Draft, prompt: string, columns: number): Footer {

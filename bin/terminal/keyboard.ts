@@ -4,13 +4,14 @@
 // (bracketed paste), so a line break in it sends nothing.
 
 import { emitKeypressEvents, type Interface, type Key as Pressed } from 'node:readline';
-import type { Input, Output } from '../../io.ts';
+import { type Input, isGone, type Output } from '../io.ts';
 
 // Escape sequences arrive in one piece; a pause longer than this means the Esc key alone.
 const ESCAPE_MS = 60;
 const PASTE_CHARS_MAX = 1_000_000;
 const PASTE_ON = '\u001B[?2004h';
 const PASTE_OFF = '\u001B[?2004l';
+const CTRL_BACKSLASH = '\u001C';
 
 /** `text`: characters that the key types; empty for other keys. */
 export type Key = { readonly name: string; readonly ctrl: boolean; readonly meta: boolean; readonly text: string };
@@ -59,21 +60,21 @@ export class Keyboard {
 
   #take(): void {
     this.#input.setRawMode?.(true);
-    this.#output.write(PASTE_ON);
+    if (!isGone(this.#output)) this.#output.write(PASTE_ON);
   }
 
   #giveBack(): void {
     this.#input.setRawMode?.(false);
-    this.#output.write(PASTE_OFF);
+    if (!isGone(this.#output)) this.#output.write(PASTE_OFF);
   }
 
   readonly #press = (typed: string | undefined, pressed: Pressed): void => {
-    const name = pressed.name === 'tab' && pressed.shift === true ? 'shift-tab' : (pressed.name ?? '');
+    const name = nameOf(typed, pressed);
     if (name === 'paste-start') this.#pasted = '';
     else if (name === 'paste-end') this.#endPaste();
     else if (this.#pasted !== undefined) this.#paste(typed, name);
     else {
-      const [ctrl, meta] = [pressed.ctrl === true, pressed.meta === true];
+      const [ctrl, meta] = [pressed.ctrl === true || name === '\\', pressed.meta === true];
       this.#hear({ name, ctrl, meta, text: ctrl || meta ? '' : printable(typed) });
     }
   };
@@ -88,6 +89,11 @@ export class Keyboard {
     this.#pasted = undefined;
     this.#hear({ name: 'paste', ctrl: false, meta: false, text });
   }
+}
+
+function nameOf(typed: string | undefined, { name = '', shift = false }: Pressed): string {
+  if (typed === CTRL_BACKSLASH) return '\\';
+  return name === 'tab' && shift ? 'shift-tab' : name;
 }
 
 /** True for Ctrl-J and Alt-Enter. */

@@ -6,7 +6,7 @@
 //   3. Nothing is written to an output that is gone.
 
 import { type Io, isGone, type Output } from '../../io.ts';
-import { clean, columnsOf, widthOfText } from '../text/terminal-text.ts';
+import { clean, columnsOf, widthOfText } from '../../views/text/terminal-text.ts';
 
 const HIDE_CURSOR = '\u001B[?25l';
 const SHOW_CURSOR = '\u001B[?25h';

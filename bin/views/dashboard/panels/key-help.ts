@@ -1,0 +1,43 @@
+// The keys of the dashboard, for the panel that lists them and for the line at the bottom.
+
+import { cut } from '../../text/terminal-text.ts';
+
+const KEYS: readonly (readonly [keys: string, meaning: string])[] = [
+  ['↑ ↓  j k', 'select a task; in an open panel: scroll'],
+  ['Enter', 'open the conversation of the task, live'],
+  ['d', 'show what the task has changed so far'],
+  ['l', 'show the log of the task'],
+  ['s', 'send a message to the worker; it is delivered at its next step'],
+  ['r', 'retry a task that failed or was cancelled'],
+  ['x', 'cancel the task'],
+  ['p', 'pause: no task starts until you press p again'],
+  ['q', 'stop the run, after a question; drover resume continues it'],
+  ['Tab', 'in an open panel: the next task (Shift-Tab: the one before)'],
+  ['PgUp PgDn g G', 'scroll by pages, to the start, to the end'],
+  ['Esc', 'close the panel'],
+  ['y a n w', 'answer a question: once, always for this run, no, no with words'],
+  ['Ctrl-C', 'stop the run; Ctrl-Z suspends drover'],
+];
+
+const KEY_COLUMNS = Math.max(...KEYS.map(([keys]) => keys.length));
+
+export function keyRows(columns: number): readonly string[] {
+  return KEYS.map(([keys, meaning]) => cut(`${keys.padEnd(KEY_COLUMNS)}  ${meaning}`, columns));
+}
+
+const LIST_HINT =
+  '↑↓ select · Enter open · d diff · l log · s message · r retry · x cancel · p pause · q stop · ? keys';
+const PANEL_HINT = '↑↓ scroll · Tab next task · Esc close · d diff · l log · s message · ? keys';
+// For terminals on which the others do not fit.
+const SHORTER = [
+  '↑↓ select · Enter open · d diff · s message · r retry · x cancel · ? keys',
+  'Enter open · d diff · s message · ? keys',
+  'Enter open · s message · ? keys',
+];
+const SHORTER_IN_PANEL = ['↑↓ scroll · Esc close · s message · ? keys', '↑↓ scroll · Esc close · ? keys'];
+
+/** As many keys as fit into a line. */
+export function hintFor(where: 'list' | 'panel', columns: number): string {
+  const hints = where === 'list' ? [LIST_HINT, ...SHORTER] : [PANEL_HINT, ...SHORTER_IN_PANEL];
+  return hints.find((hint) => hint.length <= columns) ?? '? keys';
+}

@@ -1,0 +1,38 @@
+// A question of a worker as rows: the whole command, why it is asked, what "always" would allow, and the keys.
+
+import type { Question } from '@drover/core/agent/calls/calls';
+import type { Style } from '../../text/style.ts';
+import { cell, cut, widthOfText, writtenOut } from '../../text/terminal-text.ts';
+
+export type QuestionPage = { readonly columns: number; readonly style: Style };
+
+/** Every character is shown: the user must see what they approve. */
+export function questionRows(question: Question, { columns, style }: QuestionPage): readonly string[] {
+  const { tool, subject, why } = question;
+  const indent = '  ';
+  const command = broken(writtenOut(subject), columns - indent.length);
+  return [
+    `${cell(tool, columns)}:`,
+    ...command.map((line) => style('bold', indent + line)),
+    ...broken(`why: ${writtenOut(why)}`, columns),
+    ...broken(`always: allows ${tool} with exactly this, for every worker, until this run ends`, columns),
+    style('yellow', cut('y once · a always for this run · n no · w no, with words for the worker', columns)),
+  ];
+}
+
+/** Breaks lines anywhere, so that nothing is left out. */
+function broken(text: string, columns: number): readonly string[] {
+  return text.split('\n').flatMap((line) => {
+    const rows: string[] = [''];
+    for (const char of line) {
+      if (widthOfText((rows.at(-1) ?? '') + char) > columns) rows.push('');
+      rows[rows.length - 1] += char;
+    }
+    return rows;
+  });
+}
+
+export function questionTitle({ task }: Question, waiting: number): string {
+  const who = task ?? 'coordinator';
+  return waiting > 1 ? `${who} asks · 1 of ${waiting} questions` : `${who} asks`;
+}
