@@ -28,7 +28,7 @@ function benchFor(runTask: RunTask): { readonly bench: AttemptContext; readonly 
     tell: (event: Event, { worker, task: of, attempt }: { worker?: number; task?: string; attempt?: number }) =>
       told.push(`${worker} ${of} ${attempt} ${event.type === 'warning' ? event.message : event.type}`),
     settled: async () => undefined,
-    slots: { take: async () => workspace, again: async () => ({ ...workspace, path: '/as/it/was' }) },
+    workspaces: { take: async () => workspace, again: async () => ({ ...workspace, path: '/as/it/was' }) },
     runTask,
     admission: { admissionFor: () => ({ abandon: () => undefined }) },
     question: async () => ({ allowed: false, by: 'nobody', always: false }),
