@@ -3,7 +3,7 @@
 import { dispatch, type Dispatch } from '@drover/coordinator/run/dispatch';
 import type { TaskStatus } from '@drover/protocol/run';
 import type { PlannedTask } from '@drover/protocol/plan';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 
 const task = (id: string, dependsOn: readonly string[] = [], files: readonly string[] = []): PlannedTask => ({
@@ -99,7 +99,7 @@ test('an error in one task is thrown after all tasks have ended', async () => {
     {
       runTask: async ({ id }) => {
         if (id === 'a') throw new Error('broken');
-        await sleep(20);
+        for (let turns = 0; turns < 100; turns++) await nextTurn();
         ended.push(id);
         return 'landed';
       },

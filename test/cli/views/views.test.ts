@@ -1,5 +1,6 @@
 // The views of a session, for users and for programs, fed with recorded events.
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
 import type { Decision, Event, Recorded } from '@drover/protocol/events';
@@ -359,15 +360,19 @@ test('json: every event is one line, whatever it holds', async () => {
   expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual(events);
 });
 
+async function manyTurns(): Promise<void> {
+  for (let turns = 0; turns < 100; turns++) await nextTurn();
+}
+
 test('json: the writer waits for a slow reader', async () => {
   const stream = new PassThrough({ highWaterMark: 64 });
   const [event] = recorded([{ type: 'warning', message: 'x'.repeat(200) }]);
   let isDone = false;
   const view = jsonView(stream);
   await view.show(event as Recorded);
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await manyTurns();
   const showing = Promise.resolve(view.show(event as Recorded)).then(() => (isDone = true));
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await manyTurns();
   expect(isDone).toBe(false);
   stream.resume();
   await showing;

@@ -9,9 +9,9 @@ import type { Usage } from '@drover/protocol/messages';
 import { RunAdmission, type RunAdmissionOptions } from '@drover/coordinator/admission/admission';
 import { type ModelTerms, NOTHING_SPENT } from '@drover/coordinator/admission/purse';
 import { Throttle } from '@drover/coordinator/admission/throttle';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { never } from '../../support/agent.ts';
+import { stoppedClock } from '../../support/clock.ts';
 import { proves } from '../../support/proves.ts';
 import { herdOn, type Told } from './herd.ts';
 
@@ -74,12 +74,13 @@ test('runs with one shared budget wait for each other, in different lanes too', 
 });
 
 test('with a cap every request is recorded before it is sent; without a cap none is', async () => {
+  const pass = stoppedClock();
   const written = Promise.withResolvers<void>();
   const capped = runOf({ cap: { tokens: 10_000 }, settled: () => written.promise });
   let isSent = false;
   const sent = capped.place(1).admit(WANTED, never);
   void sent.then(() => (isSent = true));
-  await sleep(20);
+  await pass(1_000);
   expect([isSent, capped.told.map(({ event }) => event.type)]).toEqual([false, ['budget']]);
   written.resolve();
   await sent;
@@ -118,11 +119,12 @@ proves('budget.holds', 'fifty concurrent workers never exceed a dollar cap, at a
 });
 
 test('a request that does not fit waits while others may return money', async () => {
+  const pass = stoppedClock();
   const { told, place } = runOf({ cap: { tokens: 2_500 } });
   const first = await place(1).admit(WANTED, never);
   first.began?.({});
   const waiting = place(2).admit(WANTED, never);
-  await sleep(5);
+  await pass(1_000);
   answered(first, used(100, 100));
   const second = await waiting;
   expect(second.outputTokensMax).toBe(1_000);
@@ -146,12 +148,13 @@ test('a request that does not fit fails if no other can return money', async () 
 });
 
 test('an answer is shortened only if no other request can return money', async () => {
+  const pass = stoppedClock();
   const { place } = runOf({ cap: { tokens: 20_000 } });
   const wanted = { inputTokens: 1_000, outputTokensMax: 16_000 };
   const first = await place(1).admit(wanted, never);
   first.began?.({});
   const second = place(2).admit(wanted, never);
-  await sleep(5);
+  await pass(1_000);
   answered(first, used(1_000, 9_000));
   expect((await second).outputTokensMax).toBe(9_000);
 });

@@ -3,9 +3,9 @@
 import { DroverError } from '@drover/core/errors';
 import type { Failure } from '@drover/protocol/failures';
 import { Lane, laneKey, Throttle, type Entry, type Ticket, type Wait } from '@drover/coordinator/admission/throttle';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { never } from '../../support/agent.ts';
+import { stoppedClock } from '../../support/clock.ts';
 
 const USAGE = { input: 100, output: 10, cacheRead: 0, cacheWrite: 0 };
 const THROTTLED: Failure = { kind: 'provider.throttled', status: 429, message: 'slow down' };
@@ -39,6 +39,7 @@ const quotaOf = (remaining: number, resetMs: number) => ({
 });
 
 test('requests go in order of arrival, one alone until an answer has begun', async () => {
+  const pass = stoppedClock();
   const lane = laneOf(4);
   const order: number[] = [];
   const asked = [0, 1, 2, 3].map((at) => {
@@ -47,7 +48,7 @@ test('requests go in order of arrival, one alone until an answer has begun', asy
     return one;
   });
   const first = await asked[0]!.promise;
-  await sleep(20);
+  await pass(1_000);
   expect([order, lane.inFlight, lane.waiting]).toEqual([[0], 1, 3]);
   first.began({});
   await Promise.all(asked.map(({ promise }) => promise));
@@ -55,11 +56,12 @@ test('requests go in order of arrival, one alone until an answer has begun', asy
 });
 
 test('concurrency stays within its limit, and each finished request admits one', async () => {
+  const pass = stoppedClock();
   const lane = await provenLane(2);
   const asked = [ask(lane), ask(lane), ask(lane)];
   const [first] = await Promise.all([asked[0]!.promise, asked[1]!.promise]);
   expect([lane.inFlight, lane.waiting]).toEqual([2, 1]);
-  await sleep(5);
+  await pass(1_000);
   first.leave({ usage: USAGE, headers: {} });
   first.leave({ usage: USAGE, headers: {} });
   await asked[2]!.promise;
@@ -88,6 +90,7 @@ test('requests beyond the reported rest go as the bucket refills', async () => {
 });
 
 test('a long wait is reported at once, and only once', async () => {
+  const pass = stoppedClock();
   const lane = await provenLane(64, quotaOf(0, 60_000));
   const stop = new AbortController();
   const { promise, waits } = ask(lane, stop.signal, {});
@@ -95,7 +98,7 @@ test('a long wait is reported at once, and only once', async () => {
   const slow = await provenLane(64, { ...quotaOf(0, 60_000), 'x-ratelimit-limit-requests': '20' });
   const long = ask(slow, stop.signal);
   expect(long.waits).toEqual([{ waitMs: expect.any(Number), reason: expect.stringMatching(/requests for 3\.\d s$/) }]);
-  await sleep(5);
+  await pass(5);
   stop.abort();
   await expect(long.promise).rejects.toMatchObject({ failure: { kind: 'aborted' } });
   await expect(promise).rejects.toMatchObject({ failure: { kind: 'aborted' } });
@@ -170,6 +173,7 @@ test('a retry time beyond the maximum wait fails every request with that reason'
 });
 
 test('a request without money blocks only requests of the same payer', async () => {
+  const pass = stoppedClock();
   const lane = await provenLane(8);
   let hasMoney = false;
   const poor = { payer: {}, claim: () => hasMoney };
@@ -177,7 +181,7 @@ test('a request without money blocks only requests of the same payer', async () 
   const second = ask(lane, never, { ...poor, claim: () => true });
   await ask(lane).promise;
   expect([lane.inFlight, lane.waiting]).toEqual([1, 2]);
-  await sleep(5);
+  await pass(1_000);
   hasMoney = true;
   lane.retry();
   await Promise.all([first.promise, second.promise]);
@@ -198,16 +202,18 @@ test('a request that can no longer be paid fails and does not block others', asy
 });
 
 test('limits without a reset hold during requests; when idle one request probes them', async () => {
+  const pass = stoppedClock();
   const lane = await provenLane(8, { 'x-ratelimit-remaining-requests': '0' });
   const first = await ask(lane).promise;
   const second = ask(lane);
-  await sleep(20);
+  await pass(1_000);
   expect([lane.inFlight, lane.waiting]).toEqual([1, 1]);
   first.leave({ usage: USAGE, headers: {} });
   await second.promise;
 });
 
 test('cached tokens count only if the provider counts them', async () => {
+  const pass = stoppedClock();
   const cached = { input: 10, output: 5, cacheRead: 990, cacheWrite: 0 };
   const counted = async (headers: Record<string, string>) => {
     const lane = laneOf(8);
@@ -215,7 +221,7 @@ test('cached tokens count only if the provider counts them', async () => {
     first.leave({ usage: cached, headers });
     const stop = new AbortController();
     for (let count = 0; count < 3; count++) void ask(lane, stop.signal, { inputTokens: 1_000 });
-    await sleep(5);
+    await pass(1_000);
     const { inFlight } = lane;
     stop.abort();
     return inFlight;

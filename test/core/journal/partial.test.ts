@@ -12,6 +12,7 @@ import { EventRedaction } from '@drover/core/redaction/event-redaction';
 import { Redactor } from '@drover/core/redaction/redactor';
 import { expect, test } from 'vitest';
 import { agentOn, temporaryFolder } from '../../support/agent.ts';
+import { stoppedClock } from '../../support/clock.ts';
 
 const at = { v: 1, seq: 1, at: 'now', session: 's', turn: 1, step: 1 } as const;
 const delta = (text: string, part = 0): Recorded => ({ ...at, type: 'text_delta', part, delta: text });
@@ -32,41 +33,40 @@ function slowJournal(delayMs: () => number) {
   const records: JsonObject[] = [];
   let last = Promise.resolve();
   const append = (more: readonly JsonObject[]): Promise<void> => {
-    last = last.then(() => sleep(delayMs())).then(() => void records.push(...more));
+    last = last
+      .then(() => new Promise<void>((resolve) => void setTimeout(resolve, delayMs())))
+      .then(() => void records.push(...more));
     return last;
   };
   return { records, append };
 }
 
 test('notes come at most once a period, with only new text', async () => {
+  const pass = stoppedClock();
   const journal = slowJournal(() => 0);
   const recorder = new Recorder({ journal, noteMs: 100, diagnose: () => undefined });
-  const begun = performance.now();
-  for (let n = 0; performance.now() - begun < 450; n++) {
+  for (let n = 0; n < 45; n++) {
     recorder.note(delta(`${n} `));
-    await sleep(7);
+    await pass(10);
   }
-  await sleep(150);
-  expect(journal.records.length).toBeGreaterThanOrEqual(3);
-  expect(journal.records.length).toBeLessThanOrEqual(6);
+  await pass(100);
+  expect(journal.records).toHaveLength(5);
   let text = '';
   for (const record of journal.records) {
     expect(record['from']).toBe(text.length);
     text += typeof record['text'] === 'string' ? record['text'] : '';
   }
-  expect(text).toMatch(/^0 1 2 /);
+  expect(text).toMatch(/^0 1 2 .* 44 $/);
 });
 
 test('a note carries the time of its newest piece', async () => {
+  const pass = stoppedClock();
   const journal = slowJournal(() => 0);
   const recorder = new Recorder({ journal, noteMs: 20, diagnose: () => undefined });
-  const noted = async (count: number): Promise<void> => {
-    while (journal.records.length < count) await sleep(5);
-  };
   recorder.note({ ...delta('one '), at: '12:00' });
-  await noted(1);
+  await pass(25);
   recorder.note({ ...delta('two '), at: '12:05' });
-  await noted(2);
+  await pass(25);
   expect(journal.records.map((record) => [record['text'], record['at']])).toEqual([
     ['one ', '12:00'],
     ['two ', '12:05'],
@@ -74,13 +74,14 @@ test('a note carries the time of its newest piece', async () => {
 });
 
 test('only blocks that changed are noted, and thinking is marked as unsigned', async () => {
+  const pass = stoppedClock();
   const journal = slowJournal(() => 0);
   const recorder = new Recorder({ journal, noteMs: 20, diagnose: () => undefined });
   recorder.note(thought('hm'));
   recorder.note(delta('a', 1));
-  await sleep(60);
+  await pass(25);
   recorder.note(delta('b', 1));
-  await sleep(60);
+  await pass(25);
   expect(journal.records.map(({ part, kind, from, text, unsigned }) => ({ part, kind, from, text, unsigned }))).toEqual(
     [
       { part: 0, kind: 'thinking', from: 0, text: 'hm', unsigned: true },
@@ -107,6 +108,7 @@ test('with a slow disk every note is followed by the whole text, a thousand time
 }, 60_000);
 
 test('a failed note is reported, and the next one holds everything', async () => {
+  const pass = stoppedClock();
   const records: JsonObject[] = [];
   const told: string[] = [];
   let isBroken = true;
@@ -116,10 +118,10 @@ test('a failed note is reported, and the next one holds everything', async () =>
   };
   const recorder = new Recorder({ journal: { append }, noteMs: 10, diagnose: (message) => told.push(message) });
   recorder.note(delta('one '));
-  await sleep(40);
+  await pass(15);
   isBroken = false;
   recorder.note(delta('two'));
-  await sleep(40);
+  await pass(15);
   expect(told).toEqual(['what streams could not be noted: the disk is away']);
   expect(records).toMatchObject([{ from: 0, text: 'one two' }]);
 });

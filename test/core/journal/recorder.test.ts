@@ -1,11 +1,12 @@
 // Events that the journal stores, and those that it syncs.
 
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Bus } from '@drover/core/bus';
 import type { Event, EventType, Recorded } from '@drover/protocol/events';
 import { Recorder } from '@drover/core/journal/recorder';
 import type { JsonObject } from '@drover/protocol/json';
 import { expect, test } from 'vitest';
+import { stoppedClock } from '../../support/clock.ts';
 
 const event = (type: EventType): Recorded =>
   ({ v: 1, seq: 1, at: 'now', session: 's', turn: 1, step: 1, type, part: 0, delta: 'text' }) as unknown as Recorded;
@@ -71,21 +72,23 @@ test('a batch is synced if one of its events must be', async () => {
 });
 
 test('deltas are noted and never synced', async () => {
+  const pass = stoppedClock();
   const { recorder: keeper, appends } = recorder();
   keeper.note(event('text_delta'));
   keeper.note(event('tool_execution_delta'));
-  await sleep(50);
+  await pass(1_000);
   expect(appends).toEqual([{ types: ['partial'], durable: false }]);
 });
 
 test.each<EventType>(['message_end', 'attempt_discarded'])('after %s nothing is left to note', async (type) => {
+  const pass = stoppedClock();
   const { recorder: keeper, appends } = recorder();
   keeper.note(event('text_delta'));
   await keeper.append([event(type)]);
-  await sleep(50);
+  await pass(1_000);
   expect(appends).toEqual([{ types: [type], durable: true }]);
   keeper.note(event('text_delta'));
-  await sleep(50);
+  await pass(1_000);
   expect(appends.at(-1)).toEqual({ types: ['partial'], durable: false });
 });
 
@@ -109,7 +112,7 @@ test('a delta is shown despite a stalled disk, but nothing after a durable event
   const reading = (async () => {
     for await (const one of reader) shown.push(one);
   })();
-  await sleep(50);
+  for (let turns = 0; turns < 100 || shown.length === 0; turns++) await nextTurn();
   reader.close();
   await reading;
   expect(shown.map((one) => ('delta' in one ? one.delta : one.type))).toEqual(['at once']);
