@@ -52,6 +52,9 @@ export const guarantees = {
   'worker.lost-alone':
     'A worker that crashes, hangs or runs out of memory costs its own attempt alone, and leaves no process. Workers that shared its thread resume in another: no attempt counts, no answer is bought twice, no call runs twice.',
   'hosts.keys-stay': 'Worker hosts need no provider key and get none: only the coordinator asks models.',
+  'hosts.lost':
+    'A worker host that is killed, cut off or stopped costs its tasks nothing but time: they resume elsewhere with all files, no attempt counts, no call runs twice, and at most one answer each is bought again.',
+  'hosts.signed': 'A job or message that is unsigned, replayed or of an older placement is refused and logged.',
   'server.strangers-out':
     'Without its token, from a foreign page, or under a foreign name, the server does nothing and tells nothing.',
   'server.bounded':

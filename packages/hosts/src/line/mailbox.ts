@@ -174,8 +174,10 @@ export class Mailbox {
 
   /** Makes the inbox if Redis has lost it, and renews its time. */
   async #keep(): Promise<void> {
-    const inbox = this.#reading.pipeline().xadd(this.address, 'MAXLEN', 0, '*', 'j', '');
-    await inbox.expire(this.address, EXPIRE_S).exec();
+    if ((await this.#reading.expire(this.address, EXPIRE_S)) > 0) return;
+    // Only a group can make an empty stream, and without a trim that could remove entries. Its reader is not used.
+    await this.#reading.xgroup('CREATE', this.address, 'owner', '$', 'MKSTREAM');
+    await this.#reading.expire(this.address, EXPIRE_S);
   }
 
   /** Null if nothing has arrived. */
