@@ -128,8 +128,14 @@ export const commands: readonly ListedCommand[] = [
   {
     name: 'trust',
     words: '',
-    about: 'Approve the config of this project, so that keys such as model and allow apply',
+    about: 'Review and approve files of this project: config, hooks, skills, agents, MCP servers',
     load: async () => (await import('./commands/trust.ts')).trust,
+  },
+  {
+    name: 'export',
+    words: 'otlp <id>',
+    about: 'Send the trace of a run or session to an OpenTelemetry collector',
+    load: async () => (await import('./commands/export.ts')).exportCommand,
   },
   {
     name: 'gc',

@@ -29,6 +29,10 @@ export const guarantees = {
   'sandbox.deny-paths': 'Inside the sandbox a path that a deny rule names is denied to every program.',
   'sandbox.never-outside': 'A command whose sandbox does not start is never run outside it.',
   'sandbox.required': 'If a sandbox is required, as in CI, and none works, drover stops before it sends a request.',
+  'doors.claude-files':
+    'A skill, an agent and a hook written for Claude Code work unchanged once you trust them, and do nothing before.',
+  'telemetry.same-trace':
+    'A run has one trace: live, exported afterwards and after a resume its spans have the same ids, times and parents.',
   'trust.by-content':
     'A file of a project that can make drover do something counts only as you approved it, byte for byte, at its place.',
   'sandbox.kept': 'The config of a project never turns the sandbox off, approved or not.',

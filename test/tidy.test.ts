@@ -26,12 +26,17 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'packages/core': ['protocol', 'sandbox'],
   'packages/trust': ['core', 'protocol'],
   'packages/mcp': ['core', 'protocol', 'sandbox'],
+  'packages/telemetry': ['protocol'],
+  'packages/extensions': ['core', 'protocol', 'trust'],
   'packages/coordinator': ['core', 'protocol', 'sandbox'],
   'packages/worker': ['core', 'protocol'],
   'packages/client': ['protocol'], // types only
   'packages/hosts': ['coordinator', 'core', 'protocol'],
   'packages/server': ['client', 'coordinator', 'core', 'protocol'],
-  bin: 'client coordinator core documents hosts mcp protocol rehearsal sandbox server trust worker'.split(' '),
+  bin: (
+    'client coordinator core documents extensions hosts mcp protocol rehearsal sandbox server telemetry trust ' +
+    'worker'
+  ).split(' '),
 };
 
 test('packages import only downwards', () => {
@@ -59,6 +64,7 @@ const HOME_OF: Record<string, string> = {
   '@hono/node-server': 'packages/server/src/',
   yargs: 'bin/',
   pino: 'bin/',
+  'smol-toml': 'packages/extensions/src/agents.ts',
   'string-width': 'bin/views/text/terminal-text.ts',
   marked: 'bin/views/markdown/',
   'highlight.js': 'bin/views/markdown/highlight.ts',

@@ -61,16 +61,19 @@ export async function startBatch(args: BatchArgs, batch: Batch, io: Io): Promise
       }),
     ),
   });
-  const planned = prepared.tasks.map(({ id: task, title, prompt, dependsOn, files, mode, gates }): PlannedTask => ({
-    id: task,
-    title,
-    prompt,
-    dependsOn,
-    files,
-    mode,
-    gates,
-    ...(model !== undefined && { model }),
-  }));
+  const planned = prepared.tasks.map(
+    ({ id: task, title, prompt, dependsOn, files, mode, gates, agent }): PlannedTask => ({
+      id: task,
+      title,
+      prompt,
+      dependsOn,
+      files,
+      mode,
+      gates,
+      ...(model !== undefined && { model }),
+      ...(agent !== undefined && { agent }),
+    }),
+  );
   const tasks = args.canary === undefined ? planned : canaryFirst(planned, args.canary);
   const { shared } = among ?? {};
   return startRun(runArgs(args, specFile), { ...around, id, run, tasks, ...(shared && { shared }) }, io);

@@ -21,6 +21,7 @@ import { NO_SPENDING, spentIn, sumSpent } from '@drover/core/model/spending/spen
 import { factsOf } from '@drover/core/model/catalog';
 import { NO_USAGE } from '@drover/core/model/spending/usage';
 import { sessionTools } from '@drover/core/tools/builtin';
+import { skillTools } from '@drover/core/tools/skill';
 import type { Surroundings } from '../session/execution.ts';
 import type { ModelChoice } from '../model/model-choice.ts';
 import { openJournal } from '../session/open-journal.ts';
@@ -254,7 +255,7 @@ export class Talk {
       runLater: box.runLater,
       store,
       past,
-      tools: sessionTools,
+      tools: [...sessionTools, ...skillTools(work.extensions.skills)],
       servers,
       remoteTimeoutMs: undefined,
       stepsBefore: 0,

@@ -8,6 +8,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { newId } from '@drover/core/ids';
+import { NO_EXTENSIONS } from '@drover/core/hooks/extensions';
 import { command, flag } from '../start/command.ts';
 import { openDiagnostics } from '../diagnostics.ts';
 import type { ModelChoice } from '../model/model-choice.ts';
@@ -94,6 +95,7 @@ async function show(project: string, io: Io): Promise<number> {
         roles: { plan: [model.label], work: [model.label] },
         chosen: new Map([[model.label, { model, price: PRICE }]]),
       },
+      extensions: NO_EXTENSIONS,
       plan: undefined,
       view: sights,
       rules: [],

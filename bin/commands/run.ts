@@ -26,9 +26,10 @@ export const run = command({
     const around = await surroundingsOf(args.cwd, io, { trustsAll: args['trust-project'] });
     const tasksMax = args.tasks ?? TASKS_DEFAULT;
     const place = { settings: around.settings, top: around.repository.top, io };
+    const agents = around.extensions.agents.map(({ name }) => name);
     const modelOf = (name: string) => modelLabel(name, args, place);
     const file =
-      args.plan === undefined ? undefined : await planIn({ path: args.plan, cwd: io.cwd, tasksMax, modelOf });
+      args.plan === undefined ? undefined : await planIn({ path: args.plan, cwd: io.cwd, tasksMax, modelOf, agents });
     const goal = await goalOf({ command: 'run', word: args.word, file: args['goal-file'], planned: file?.goal }, io);
     const wish = { goal, tasks: file?.tasks };
     const settings = await newSettings(args, wish, around, io);

@@ -80,6 +80,7 @@ const task = z.strictObject({
   model: text
     .exactOptional()
     .describe('Model of the workers, as --model takes it. Default: the models of the role work.'),
+  agent: text.exactOptional().describe('Custom agent that does the tasks, by its name. Default: a plain worker.'),
   gate: z
     .union([texts, text])
     .exactOptional()

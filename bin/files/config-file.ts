@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { STEPS_MAX_DEFAULT, TEXT_CALL_RETRIES_DEFAULT } from '@drover/core/agent/limits';
 import { CHARS_PER_TOKEN_DEFAULT } from '@drover/core/conversation/conversation';
 import { UsageError } from '@drover/core/errors';
+import { HOOK_MOMENTS } from '@drover/core/hooks/hook';
 import type { Effect } from '@drover/core/permission/rules';
 import { isAddress } from '../start/quantities.ts';
 import { parseAuthor } from '../start/result-options.ts';
@@ -54,6 +55,17 @@ const timeouts = z.strictObject({
   firstByte: duration.exactOptional().describe('Until its first byte. Default: 2m.'),
   silence: duration.exactOptional().describe('Between any two bytes. Default: 5m.'),
   progress: duration.exactOptional().describe('Between two bytes of the answer itself. Default: 20m.'),
+});
+
+const HOOK_POINTS = HOOK_MOMENTS.flatMap((moment) => [`before ${moment}`, `after ${moment}`] as const);
+
+const hook = z.strictObject({
+  at: z.enum(HOOK_POINTS).describe('When it runs. A hook before a merge is a gate.'),
+  run: text.describe('The command.'),
+  tools: parsed(parsePattern, { examples: ['shell|edit'] })
+    .exactOptional()
+    .describe('Tools whose calls it is for, as a regular expression for the whole name. Default: all tools.'),
+  timeout: duration.exactOptional().describe('How long it may take. Default: 1m.'),
 });
 
 export const configSchema = z.strictObject({
@@ -165,6 +177,12 @@ export const configSchema = z.strictObject({
     .boolean()
     .exactOptional()
     .describe('Whether the dashboard rings the bell of the terminal when a question appears. Default: true.'),
+  hooks: z
+    .array(hook)
+    .exactOptional()
+    .describe(
+      'Commands that drover runs before and after what it does, with JSON on standard input. Exit code 2 blocks, with standard error as the reason. Yours run outside the sandbox, those of an approved project inside it. Default: none.',
+    ),
   timeouts: timeouts
     .exactOptional()
     .describe(
@@ -201,6 +219,15 @@ function checkSeen(written: string, file: string): void {
     return `${place}: the invisible character U+${code} may not stand in a config; remove it`;
   });
   if (found.length > 0) throw new UsageError(found.join('\n'));
+}
+
+function parsePattern(written: string): string {
+  try {
+    return new RegExp(written) instanceof RegExp ? written : '';
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new UsageError(`'${written}' is no regular expression for names of tools`);
+  }
 }
 
 /** Patterns as in .gitignore, without negation. */

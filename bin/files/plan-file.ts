@@ -35,6 +35,7 @@ const task = z
     runsOn: texts
       .exactOptional()
       .describe('Labels that a worker host must have; only with --queue. Default: every host may.'),
+    agent: text.exactOptional().describe('Custom agent that does the task, by its name. Default: a plain worker.'),
   })
   .transform(
     ({
@@ -47,6 +48,7 @@ const task = z
       gates,
       model,
       runsOn,
+      agent,
     }): PlannedTask => ({
       id,
       title,
@@ -57,6 +59,7 @@ const task = z
       ...(gates !== undefined && { gates }),
       ...(model !== undefined && { model }),
       ...(runsOn !== undefined && { runsOn }),
+      ...(agent !== undefined && { agent }),
     }),
   );
 
@@ -75,6 +78,8 @@ export type PlanRules = {
   readonly tasksMax: number;
   /** Returns the label of a task's model. Throws UsageError for a model that can't be used. */
   readonly modelOf: (name: string) => string;
+  /** Names of the custom agents that there are. */
+  readonly agents: readonly string[];
 };
 
 /** Throws UsageError for a file that cannot be read or contains no valid plan. */
@@ -87,9 +92,9 @@ export async function readPlan({ path, cwd, ...rules }: PlanPlace): Promise<Plan
   return parsePlan(bytes.toString('utf8'), file, rules);
 }
 
-export function parsePlan(written: string, file: string, { tasksMax, modelOf }: PlanRules): PlanFile {
+export function parsePlan(written: string, file: string, { tasksMax, modelOf, agents }: PlanRules): PlanFile {
   const schema = planSchema.superRefine(({ tasks }, context) => {
-    for (const { at, message } of problems(tasks, { tasksMax, done: new Set() }))
+    for (const { at, message } of problems(tasks, { tasksMax, done: new Set(), agents }))
       context.addIssue({ code: 'custom', path: ['tasks', at], message });
     tasks.forEach(({ model }, at) => {
       const message = model === undefined ? undefined : mistakeOf(() => modelOf(model));

@@ -14,7 +14,7 @@ export async function writePlan(path: string, text: string): Promise<void> {
 /** The plan in the form that `readPlan` reads. */
 export async function planText({ goal, tasks }: PlanFile): Promise<string> {
   const { stringify } = await import('yaml');
-  const plain = tasks.map(({ id, title, prompt, dependsOn, files, mode, gates = [], model }) => ({
+  const plain = tasks.map(({ id, title, prompt, dependsOn, files, mode, gates = [], model, agent }) => ({
     id,
     title,
     prompt,
@@ -23,6 +23,7 @@ export async function planText({ goal, tasks }: PlanFile): Promise<string> {
     ...(mode === 'read' && { mode }),
     ...(gates.length > 0 && { gates }),
     ...(model !== undefined && { model }),
+    ...(agent !== undefined && { agent }),
   }));
   return stringify({ ...(goal !== undefined && { goal }), tasks: plain }, { lineWidth: 100 });
 }

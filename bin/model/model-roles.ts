@@ -99,7 +99,7 @@ export type RunChoices = {
 /** All models of a run: those of its roles, and those that its tasks name. Throws UsageError if one can't be asked. */
 export function choicesOf(
   run: RunSettings,
-  tasks: readonly PlannedTask[],
+  tasks: readonly Pick<PlannedTask, 'model'>[],
   { settings, top }: Omit<RolePlace, 'io'>,
 ): RunChoices {
   const roles = rolesOf(run);

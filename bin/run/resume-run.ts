@@ -30,6 +30,7 @@ import type { Budget } from '../start/quantities.ts';
 import { loadSettings, type Settings, stateFolder } from '../start/settings.ts';
 import { count, dollars, duration, tokensOf } from '../views/text/figures.ts';
 import { oneLine } from '../views/text/terminal-text.ts';
+import { loadExtensions } from '../extensions/load.ts';
 import { openProject } from '../trust/open-project.ts';
 import type { RunArgs } from './run-options.ts';
 import { type Start, startRun } from './start-run.ts';
@@ -68,7 +69,8 @@ export async function resumedStart(args: RunArgs, { id, retry }: Resumed, io: Io
   const shared = await sharedOnResume(id, { home, cap: run.cap });
   const planned = past.plans.flatMap(({ tasks }) => tasks);
   const project = await openProject(io, top, trust);
-  return { id, run, tasks: undefined, planned, settings, repository, project, shared };
+  const extensions = await loadExtensions(project, settings, io);
+  return { id, run, tasks: undefined, planned, settings, repository, project, extensions, shared };
 }
 
 type ResumedStart = Start & { readonly shared: Awaited<ReturnType<typeof sharedOnResume>> };

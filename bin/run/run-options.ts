@@ -3,6 +3,7 @@
 import { STEPS_MAX_DEFAULT, TEXT_CALL_RETRIES_DEFAULT } from '@drover/core/agent/limits';
 import { UsageError } from '@drover/core/errors';
 import type { Delivery, ModelRoles, RunSettings } from '@drover/protocol/run';
+import type { Hook } from '@drover/core/hooks/hook';
 import type { Seeding } from '@drover/protocol/plan';
 import type { Repository } from '@drover/coordinator/git/repository';
 import { choice, flag, list, nonEmpty, value, type Values } from '../start/command.ts';
@@ -12,6 +13,7 @@ import { agentOptions } from '../session/agent-options.ts';
 import { parseCount, parseDuration } from '../start/quantities.ts';
 import { parseAuthor } from '../start/result-options.ts';
 import type { Settings } from '../start/settings.ts';
+import { traceParentIn } from '../telemetry/live.ts';
 import { isContinuousIntegration, runViewOptions } from '../views/view-choice.ts';
 
 export const WORKERS_MAX = 128;
@@ -118,6 +120,13 @@ export type SettingsPlace = {
   readonly cores: number;
 };
 
+/** Hooks before a merge, as gates: commands that must pass on the merged tree, with the input of a hook. */
+function mergeGates(hooks: readonly Hook[]): readonly string[] {
+  return hooks
+    .filter(({ at }) => at === 'before merge')
+    .map(({ command }) => `echo '{"hook":"before merge"}' | (${command})`);
+}
+
 /** Combines arguments and settings into the settings of a run. */
 export function settingsOf(args: RunArgs, place: SettingsPlace): RunSettings {
   const { goal, roles, repository, settings, cores } = place;
@@ -130,12 +139,13 @@ export function settingsOf(args: RunArgs, place: SettingsPlace): RunSettings {
     goal,
     ...roleSettings(roles),
     repository: repository.top,
+    ...traceParentIn(settings.env),
     base: repository.head,
     notIncluded: repository.notIncluded,
     ...(repository.branch !== undefined && { branch: repository.branch }),
     workers,
     seeding: args.seed ?? 'full',
-    gates: [...settings.gates, ...args.gate],
+    gates: [...settings.gates, ...mergeGates(settings.hooks), ...args.gate],
     ...(args['allow-red-base'] && { allowRedBase: true }),
     ...(setup.length > 0 && { setup }),
     deliver: args.deliver ?? (args.branch === undefined && isContinuousIntegration(settings.env) ? 'patch' : 'branch'),

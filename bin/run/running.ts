@@ -28,6 +28,7 @@ import type { Rule } from '@drover/core/permission/rules';
 import type { Redactor } from '@drover/core/redaction/redactor';
 import type { RunSettings } from '@drover/protocol/run';
 import type { ToolServers } from '@drover/core/tools/served/tool-servers';
+import type { Extensions } from '@drover/core/hooks/extensions';
 import type { RunTask } from '@drover/core/task/task';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { endAllChildren } from '@drover/core/tools/process/child';
@@ -45,6 +46,8 @@ import { watchForStop } from '../stop.ts';
 import { type Containment, diagnoseSandbox } from '../sandbox/containment.ts';
 import { jsonText } from '../views/json.ts';
 import type { RunView } from '../views/view.ts';
+import { followRun } from '../telemetry/live.ts';
+import { traceEnvironment } from '../telemetry/trace-env.ts';
 import { approval } from './plan/approval.ts';
 import type { ServerSources } from '../mcp/server-list.ts';
 import { openServers, type ServersWish } from '../mcp/open-servers.ts';
@@ -69,6 +72,7 @@ export type RunWork = {
   /** Where MCP servers are named; absent where none are used. */
   readonly servers?: ServerSources;
   readonly result: string | undefined; // a file
+  readonly extensions: Extensions;
   readonly companion?: Companion;
   readonly shared?: Shared;
   /** Answers questions in place of the user at the terminal. */
@@ -124,6 +128,7 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
   for (const record of past?.records ?? []) view.recall?.(record);
   const known = (await work.companion?.known(slots.store.git, stop.signal)) ?? new Map<string, KnownResult>();
   const startedAt = past?.startedAt ?? new Date().toISOString();
+  const endTelemetry = await followRun(bus, past?.records ?? [], io);
   const shown = showAll(bus.reader(), { view, person, io });
   const hosted = await hostedOptions(work, parts, startedAt);
   const ended = run({ ...runOptions(work, surroundings, parts), ...hosted, known }, stop.signal).finally(() => {
@@ -132,6 +137,7 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
     void workers.close();
   });
   const [end] = await Promise.all([ended, shown]);
+  await endTelemetry();
   if (parts.fleet !== undefined) parts.fleet.isOver = end.outcome === 'done';
   diagnostics.diagnose('run ended', { outcome: end.outcome, exitCode: end.exitCode }, 'info');
   await work.companion?.ended(end, {
@@ -175,7 +181,7 @@ async function openParts(
   const settings = { ...work.settings, sandbox: containment.use };
   const repository = { ...work.repository, identity: settings.author ?? work.repository.identity };
   const team = work.shared?.team;
-  const env = childEnvironment(io.env);
+  const env = { ...childEnvironment(io.env), ...traceEnvironment(id, settings, io.env) };
   const launcher = opened.adopt(team === undefined && settings.workers > 1 ? openLauncher(env) : undefined, (each) =>
     each?.close(),
   );
@@ -255,7 +261,8 @@ function runOptions(
   const asked = work.asked ?? questionsTo(person);
   const { models } = parts.opened;
   const modelOf = (name: string) => openLabel(name, models, config);
-  const approve = work.approve ?? approval({ yes, settings, home: config.home, modelOf }, { person, io });
+  const agents = work.extensions.agents.map(({ name }) => name);
+  const approve = work.approve ?? approval({ yes, settings, home: config.home, modelOf, agents }, { person, io });
   const team = work.shared?.team;
   return {
     id,
@@ -280,6 +287,7 @@ function runOptions(
     folder: runFolder(config.home, id),
     redact: (text) => redactor.text(text),
     plan: work.plan,
+    extensions: work.extensions,
     approve: approve && ((proposal, signal) => view.whileAsking(() => approve(proposal, signal))),
     warm: (threads) => workers.warm(threads),
     exitCodeOf: (ending) => codeOfRun({ ...ending, stop: stop.cause(), mayBePartial: work.mayBePartial }),

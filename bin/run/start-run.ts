@@ -23,6 +23,8 @@ import {
   type TrustOptions,
   workFolder,
 } from '../start/settings.ts';
+import type { Extensions } from '@drover/core/hooks/extensions';
+import { checkAgents, loadExtensions } from '../extensions/load.ts';
 import type { Project } from '@drover/trust/project';
 import { openProject } from '../trust/open-project.ts';
 import { openRunView } from '../views/view-choice.ts';
@@ -33,9 +35,14 @@ import { type RunArgs, settingsOf, WORKERS_MAX } from './run-options.ts';
 import { resultSettings } from '../start/result-options.ts';
 import type { Companion, Shared } from './running.ts';
 
-export type Surrounded = { readonly settings: Settings; readonly repository: Repository; readonly project: Project };
+export type Surrounded = {
+  readonly settings: Settings;
+  readonly repository: Repository;
+  readonly extensions: Extensions;
+  readonly project: Project;
+};
 
-/** The config, the repository and the project of the folder to work in. */
+/** The config, the repository and the extensions of the folder to work in. */
 export async function surroundingsOf(
   folder: string | undefined,
   io: Io,
@@ -45,7 +52,8 @@ export async function surroundingsOf(
   const settings = await loadSettings(io, cwd, trust);
   for (const warning of settings.warnings) await complain(io, warning);
   const repository = await openRepository(cwd, gitEnvironment(io.env));
-  return { settings, repository, project: await openProject(io, cwd, trust) };
+  const project = await openProject(io, cwd, trust);
+  return { settings, repository, project, extensions: await loadExtensions(project, settings, io) };
 }
 
 export type Wish = { readonly goal: string; readonly tasks: readonly PlannedTask[] | undefined };
@@ -91,10 +99,12 @@ export type Start = Surrounded & {
 
 export async function startRun(
   args: RunArgs,
-  { id, run, tasks, planned, settings, repository, project, shared }: Start,
+  { id, run, tasks, planned, settings, repository, project, extensions, shared }: Start,
   io: Io,
 ): Promise<number> {
-  const models = choicesOf(run, tasks ?? planned ?? [], { settings, top: repository.top });
+  const named = tasks ?? planned ?? [];
+  checkAgents(named, extensions);
+  const models = choicesOf(run, [...named, ...extensions.agents], { settings, top: repository.top });
   await checkFiles(args, io);
   const before = run.sandbox;
   const place = { settings, cwd: io.cwd, root: repository.top, ...(before !== undefined && { before }) };
@@ -128,6 +138,7 @@ export async function startRun(
         servers: { project, files: args.mcp },
         mayBePartial: args['allow-partial'],
         result: args.result,
+        extensions,
         ...(companion !== undefined && { companion }),
         ...(shared !== undefined && { shared }),
       },

@@ -9,6 +9,7 @@ import type { ApprovePlan, PlanAnswer } from '@drover/coordinator/plan/approval'
 import { UsageError } from '@drover/core/errors';
 import type { HostedRun, RunAgain, RunWanted } from '@drover/server/host';
 import { keptBatch } from '../batch/history.ts';
+import { checkAgents } from '../extensions/load.ts';
 import { tasksToRetry } from '../result/retried-tasks.ts';
 import type { NamedRun } from '../result/run-store.ts';
 import { resumedStart } from '../run/resume-run.ts';
@@ -54,7 +55,8 @@ type Carrying = {
 };
 
 async function carry(start: Start, { wishes, io, stops, approve }: Carrying): Promise<HostedRun> {
-  const { id, run, planned = [], settings, repository, project, shared } = start;
+  const { id, run, planned = [], settings, repository, project, extensions, shared } = start;
+  checkAgents(planned, extensions);
   const { diagnostics } = wishes;
   const questions = new Questions(() => undefined);
   const plans = new PlanQuestion();
@@ -64,7 +66,8 @@ async function carry(start: Start, { wishes, io, stops, approve }: Carrying): Pr
       id,
       settings: run,
       repository,
-      models: choicesOf(run, planned, { settings, top: repository.top }),
+      extensions,
+      models: choicesOf(run, [...planned, ...extensions.agents], { settings, top: repository.top }),
       plan: undefined,
       view: nothingShown,
       rules: [...settings.rules, ...wishes.rules],

@@ -5,12 +5,14 @@ import { spentIn } from '@drover/core/model/spending/spent';
 import { Questions } from '@drover/core/permission/questions';
 import { sessionTools } from '@drover/core/tools/builtin';
 import { remoteTool } from '@drover/core/tools/remote';
+import { skillTools } from '@drover/core/tools/skill';
 import type { HostedSession, SessionWanted } from '@drover/server/host';
 import { chooseModel, inFolder } from '../model/model-choice.ts';
 import { openJournal } from '../session/open-journal.ts';
 import { openProvider } from '../model/open-provider.ts';
 import { containSession, openSession, openSessionServers } from '../session/open-session.ts';
 import { priceOf } from '../model/price.ts';
+import { loadExtensions } from '../extensions/load.ts';
 import { findProject } from '../trust/open-project.ts';
 import { loadSettings, ONLY_APPROVED, type Settings, stateFolder } from '../start/settings.ts';
 import type { ServeWishes } from './wishes.ts';
@@ -21,7 +23,6 @@ export async function hostSession(
 ): Promise<HostedSession> {
   const { io, diagnostics, budget } = wishes;
   await using opened = new AsyncDisposableStack();
-  const tools = [...sessionTools, ...(begin?.tools ?? []).map(remoteTool)];
   if (begin !== undefined) await usableModel(begin.model, begin.cwd, wishes);
   const journal = opened.adopt(await openJournal({ home: stateFolder(io), session: id }, { diagnostics, io }), (each) =>
     each.close(),
@@ -53,7 +54,11 @@ export async function hostSession(
       store: journal.store,
       past,
       servers,
-      tools: begin === undefined ? [...sessionTools, ...(past?.remoteTools ?? []).map(remoteTool)] : tools,
+      tools: [
+        ...sessionTools,
+        ...(begin === undefined ? (past?.remoteTools ?? []) : (begin.tools ?? [])).map(remoteTool),
+        ...skillTools(work.extensions.skills),
+      ],
       remoteTimeoutMs: begin?.remoteTimeoutMs ?? past?.remoteTimeoutMs,
       ...(begin !== undefined && { opening: begin.messages }),
       ...(sampling !== undefined && { sampling }),
@@ -68,10 +73,14 @@ export async function hostSession(
 }
 
 /** Combines the flags of the server with the configs of the folder. */
-async function wishedFor(cwd: string, { rules, gates }: Settings, wishes: ServeWishes) {
+async function wishedFor(cwd: string, settings: Settings, wishes: ServeWishes) {
+  const { rules, gates } = settings;
   const { yes, steps, budget, containment, io, mcp: files } = wishes;
-  const servers = { project: await findProject(io, cwd, ONLY_APPROVED), files };
-  return { rules: [...rules, ...wishes.rules], yes, gates, steps, timeoutMs: undefined, budget, containment, servers };
+  const project = await findProject(io, cwd, ONLY_APPROVED);
+  const extensions = await loadExtensions(project, settings, io);
+  const servers = { project, files };
+  const limits = { steps, timeoutMs: undefined, budget };
+  return { rules: [...rules, ...wishes.rules], yes, gates, ...limits, containment, servers, extensions };
 }
 
 async function usableModel(wanted: string | undefined, cwd: string, { io, model }: ServeWishes) {

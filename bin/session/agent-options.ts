@@ -15,7 +15,7 @@ import { nextStep } from '../history/state.ts';
 import { openContainment } from '../sandbox/containment.ts';
 import { sandboxOptions, sandboxWish } from '../sandbox/sandbox-options.ts';
 import { loadSettings, type Settings } from '../start/settings.ts';
-import type { Project } from '@drover/trust/project';
+import { loadExtensions } from '../extensions/load.ts';
 import { openProject, trustOptions } from '../trust/open-project.ts';
 import { openView, viewOptions } from '../views/view-choice.ts';
 import type { Begun } from './begun.ts';
@@ -75,7 +75,7 @@ export async function sessionWork(
   args: SessionArgs,
   session: Begun,
   io: Io,
-): Promise<{ readonly settings: Settings; readonly project: Project; readonly work: SessionWork }> {
+): Promise<{ readonly settings: Settings; readonly work: SessionWork }> {
   const cwd = await workFolder(args.cwd, session, io);
   const trust = { trustsAll: args['trust-project'] };
   const settings = await loadSettings(io, cwd, trust);
@@ -91,8 +91,10 @@ export async function sessionWork(
   const containment = await openContainment(wish, { io, state: settings.home, root: cwd, project: cwd });
   if (containment.notice !== undefined) await complain(io, containment.notice);
   const servers = { project, files: mcp };
-  const work = { session: session.id, cwd, model, rules, yes, gates, steps, timeoutMs, budget, containment, servers };
-  return { settings, project, work };
+  const extensions = await loadExtensions(project, settings, io);
+  const limits = { steps, timeoutMs, budget };
+  const work = { session: session.id, cwd, model, rules, yes, gates, ...limits, containment, servers, extensions };
+  return { settings, work };
 }
 
 function adviceAfter({ code, status }: Executed, short: string): string {

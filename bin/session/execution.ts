@@ -3,6 +3,7 @@
 import type { Input } from '@drover/core/session/execution';
 import type { TurnOutcome } from '@drover/protocol/outcomes';
 import { sessionTools } from '@drover/core/tools/builtin';
+import { skillTools } from '@drover/core/tools/skill';
 import { endAllChildren } from '@drover/core/tools/process/child';
 import type { Diagnostics } from '../diagnostics.ts';
 import { codeOfEnding } from '../start/exit-code.ts';
@@ -57,7 +58,7 @@ export async function execute(work: Work, surroundings: Surroundings): Promise<E
     check: (emit, signal) => gates.check(emit, signal),
     store,
     past,
-    tools: sessionTools,
+    tools: [...sessionTools, ...skillTools(work.extensions.skills)],
     servers,
     remoteTimeoutMs: undefined,
     // A resumed turn gets its full number of steps again.

@@ -18,6 +18,9 @@ import { EventRedaction } from '@drover/core/redaction/event-redaction';
 import { removeLeftovers } from '@drover/core/tools/files/leftovers';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import { servedTools } from '@drover/core/tools/served/served';
+import type { Extensions } from '@drover/core/hooks/extensions';
+import { callHooks } from '@drover/core/hooks/call-hooks';
+import type { HookPlace } from '@drover/core/hooks/run-hook';
 import type { Tool } from '@drover/core/tools/tool';
 import type { Contained } from '@drover/coordinator/slots/containment';
 import type { Event, NetworkEvent } from '@drover/protocol/events';
@@ -45,6 +48,7 @@ export type SessionWork = {
   readonly budget: Budget | undefined;
   readonly containment: Containment;
   readonly servers: ServerSources;
+  readonly extensions: Extensions;
 };
 
 export type Opened = Pick<SessionJournal, 'store' | 'past'> & {
@@ -115,6 +119,15 @@ type SessionBox = {
   readonly close: () => Promise<void>;
 };
 
+/** Skills and hooks of calls, as options of a session. */
+function extensionsOf(
+  { extensions, session }: SessionWork,
+  place: HookPlace,
+): Pick<SessionOptions, 'skills' | 'hooks'> {
+  const hooks = callHooks(extensions.hooks, session, place);
+  return { skills: extensions.skills, ...(hooks !== undefined && { hooks }) };
+}
+
 export function openSession(
   work: SessionWork,
   place: { readonly settings: Settings; readonly io: Io },
@@ -130,6 +143,7 @@ export function openSession(
   const emit = (event: Event) => session.bus.emit(event, {});
   const sandbox = contained?.policy;
   const line = opened.servers.lineFor({ cwd: work.cwd, sandbox, emit, question: asked.ask });
+  const env = childEnvironment(io.env);
   const session: Session = new Session({
     id,
     worker: 0,
@@ -142,13 +156,14 @@ export function openSession(
     ...(spentBefore !== undefined && { spentBefore }),
     ...(settings.charsPerToken !== undefined && { charsPerToken: settings.charsPerToken }),
     tools: [...tools, ...servedTools(opened.servers.tools, line.call)],
+    ...extensionsOf(work, { cwd: work.cwd, env, sandbox }),
     ...(remoteTimeoutMs !== undefined && { remoteTimeoutMs }),
     ...(opened.opening !== undefined && { opening: opened.opening }),
     ...(opened.sampling !== undefined && { sampling: opened.sampling }),
     ...(opened.check !== undefined && { check: opened.check }),
     context: {
       cwd: work.cwd,
-      env: childEnvironment(io.env),
+      env,
       ignore: settings.ignore,
       outputFolder: join(sessionFolder(settings.home, id), 'outputs'),
       ...(contained !== undefined && { sandbox: contained.policy }),

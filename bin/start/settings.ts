@@ -16,6 +16,7 @@ import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { UsageError } from '@drover/core/errors';
 import { readOwnFile } from '@drover/core/files/own-file';
 import { knownProviders, type Price } from '@drover/core/model/catalog';
+import { HOOK_MS_DEFAULT, HOOK_MS_MAX, type Hook } from '@drover/core/hooks/hook';
 import type { Rule } from '@drover/core/permission/rules';
 import type { ModelRoles, SandboxMode } from '@drover/protocol/run';
 import type { Config, ProviderConfig, ReadConfig, Timeouts } from '../files/config-file.ts';
@@ -50,6 +51,7 @@ export type Settings = {
   readonly setup: readonly string[];
   readonly ignore: readonly string[];
   readonly rules: readonly Rule[];
+  readonly hooks: readonly Hook[];
   readonly timeouts: Timeouts;
   /** Undefined if no config sets it. */
   readonly sandbox: SandboxMode | undefined;
@@ -90,11 +92,8 @@ export type ConfigFiles = Partial<TrustOptions> & {
   readonly project: ConfigFile | undefined;
 };
 
-export async function settingsFrom(
-  { userPath, user, project, trustsAll = false }: ConfigFiles,
-  io: Io,
-  cwd: string,
-): Promise<Settings> {
+export async function settingsFrom(files: ConfigFiles, io: Io, cwd: string): Promise<Settings> {
+  const { userPath, user, project, trustsAll = false } = files;
   const { env } = io;
   const home = stateFolder(io);
   const approval = project === undefined ? 'none' : await approvalOf(home, await entryOf(project));
@@ -131,6 +130,7 @@ export async function settingsFrom(
       ...(own.deny ?? []),
       ...(theirs.deny ?? []),
     ],
+    hooks: [...hooksOf(user, true), ...(approved ? hooksOf(project, false) : [])],
     timeouts: { ...trusted.timeouts, ...own.timeouts },
     // A project may require a sandbox, and never turn it off, approved or not.
     sandbox: own.sandbox === 'off' || theirs.sandbox !== 'required' ? own.sandbox : 'required',
@@ -165,6 +165,18 @@ function serversIn(file: ConfigFile | undefined) {
   return Object.entries(file?.config.mcp ?? {}).map(
     ([name, entry]) => [name, { entry, place: file?.place(['mcp', name]) ?? '' }] as const,
   );
+}
+
+function hooksOf(file: ConfigFile | undefined, isOwn: boolean): readonly Hook[] {
+  return (file?.config.hooks ?? []).map(({ at, run, tools, timeout = HOOK_MS_DEFAULT }, index) => ({
+    at,
+    command: run,
+    timeoutMs: Math.min(timeout, HOOK_MS_MAX),
+    isOwn,
+    form: 'drover',
+    place: file?.place(['hooks', index]) ?? '',
+    ...(tools !== undefined && { tools }),
+  }));
 }
 
 /** A relative path starts at HOME in the user's config, and at the project's folder in the project's. */

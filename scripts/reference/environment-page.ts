@@ -25,6 +25,12 @@ export const VARIABLES: readonly (readonly [name: string, sets: string, otherwis
     'Signs what a coordinator and its worker hosts send each other; the same on all of them',
     'none; required unless the queue is on this machine',
   ],
+  [
+    'OTEL_EXPORTER_OTLP_ENDPOINT',
+    'The collector to which runs send traces and metrics, as OTLP/HTTP JSON. The other `OTEL_EXPORTER_OTLP_*` variables for addresses, headers and the timeout count, too',
+    'none: nothing is sent',
+  ],
+  ['TRACEPARENT', 'The trace that a run continues, by W3C Trace Context', 'none: a trace of its own'],
   ['DROVER_DEBUG', '`1` prints the stack of an internal error', 'off'],
   ['DROVER_CHARS_PER_TOKEN', 'Characters per token in estimates, 1 to 32', '`charsPerToken` of the config, or 4'],
   [

@@ -95,6 +95,10 @@ const HELP: Readonly<Record<FailureKind, Help>> = {
     means: 'The agent stopped because calls that it needed were denied.',
     todo: 'The report names the narrowest rule that allows them.',
   },
+  'hook.blocked': {
+    means: 'A hook of yours, or of a trusted project, blocked a task, the run or the delivery.',
+    todo: 'The message has the words of the hook. Change what it objects to, then `drover retry`.',
+  },
   'plan.declined': { means: 'You did not approve the plan.', todo: '`drover resume` shows it again.' },
   'worker.lost': {
     means: 'A worker thread crashed, ran out of memory or stopped responding.',

@@ -37,6 +37,7 @@ function benchFor(runTask: RunTask): { readonly bench: AttemptContext; readonly 
     servers: NO_SERVERS,
     outputFolder: () => '/nowhere',
     caches: () => false,
+    extensions: { skills: [], agents: [], hooks: [] },
     redact: (text: string) => text,
   };
   return { bench: bench as unknown as AttemptContext, told };

@@ -15,7 +15,7 @@ const task = (id: string, more: Partial<PlannedTask> = {}): PlannedTask => ({
 });
 const limits = { tasksMax: 4, done: new Set<string>() };
 const told = (tasks: readonly PlannedTask[], done: readonly string[] = []) =>
-  problems(tasks, { ...limits, done: new Set(done) }).map(({ at, message }) => `${at}: ${message}`);
+  problems(tasks, { agents: [], ...limits, done: new Set(done) }).map(({ at, message }) => `${at}: ${message}`);
 
 test('a valid plan has no problems', () => {
   expect(told([task('a'), task('b', { dependsOn: ['a'] }), task('c', { dependsOn: ['a', 'b'] })])).toEqual([]);

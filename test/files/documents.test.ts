@@ -83,8 +83,11 @@ test('a wrong value that an alias repeats is reported at both places', () => {
 test('a plan of more than a million characters is read', () => {
   const prompt = 'word '.repeat(300_000).trim();
   expect(
-    parsePlan(`tasks: [{ id: a, prompt: ${prompt} }]`, 'plan.yaml', { tasksMax: 10, modelOf: (name) => name }).tasks[0]
-      ?.prompt,
+    parsePlan(`tasks: [{ id: a, prompt: ${prompt} }]`, 'plan.yaml', {
+      tasksMax: 10,
+      modelOf: (name) => name,
+      agents: [],
+    }).tasks[0]?.prompt,
   ).toBe(prompt);
 });
 

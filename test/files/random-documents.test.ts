@@ -73,7 +73,7 @@ const config: Kind = {
 };
 
 const plan: Kind = {
-  read: (written) => parsePlan(written, 'x.yaml', { tasksMax: 100, modelOf: (name) => name }),
+  read: (written) => parsePlan(written, 'x.yaml', { tasksMax: 100, modelOf: (name) => name, agents: [] }),
   cases: fc
     .uniqueArray(
       fc.record({ id: word.filter((id) => id !== 'merged'), prompt: text, files: texts, isRead: fc.boolean() }),

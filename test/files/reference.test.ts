@@ -16,7 +16,7 @@ import { pages, referenceFiles, schemaFiles } from '../../scripts/reference/file
 
 const readers: Readonly<Record<keyof typeof pages, (text: string) => unknown>> = {
   config: (text) => parseConfig(text, 'x.yaml').config,
-  'plan-file': (text) => parsePlan(text, 'x.yaml', { tasksMax: 100, modelOf: (name) => name }),
+  'plan-file': (text) => parsePlan(text, 'x.yaml', { tasksMax: 100, modelOf: (name) => name, agents: [] }),
   'batch-spec': (text) => parseSpec(text, 'x.yaml'),
   repositories: (text) => parseRepositories(text, 'x.yaml', '/folder'),
   'rehearsal-script': (text) => parseScript(text, 'x.yaml'),

@@ -12,6 +12,7 @@ import { showDiff, undoTurn } from './changes.ts';
 import { chooseModelFor, useModel } from './models.ts';
 import { listOfSessions, resumeSession } from './sessions.ts';
 import { tellCost, tellPermissions, tellTokens } from './figures.ts';
+import { useSkill } from './skills.ts';
 
 export type Chat = {
   readonly talk: Talk;
@@ -58,6 +59,7 @@ const slashes: readonly Slash[] = [
   },
   { name: '/diff', about: 'show what this session has changed', run: showDiff },
   { name: '/undo', about: 'undo the file changes of the last turn', run: undoTurn },
+  { name: '/skill', takes: '[name]', about: 'list the skills, or give one to the agent', run: useSkill },
   { name: '/cost', alias: '/usage', about: 'show tokens and cost so far', run: tellCost },
   { name: '/permissions', about: 'show mode, rules and remembered answers', run: tellPermissions },
 ];

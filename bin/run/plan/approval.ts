@@ -15,7 +15,7 @@ import { type Estimate, estimatePlan } from './estimate.ts';
 import { planTotals } from './plan-frame.ts';
 import { answerOf, askPlan, canShowPlan, type PlanKey } from './plan-screen.ts';
 
-export type ApprovalWishes = Pick<PlanRules, 'modelOf'> & {
+export type ApprovalWishes = Pick<PlanRules, 'modelOf' | 'agents'> & {
   readonly yes: boolean;
   readonly settings: RunSettings;
   readonly home: string;
@@ -43,7 +43,7 @@ class Approval {
   }
 
   async ask(proposal: PlanProposal, signal: AbortSignal): Promise<PlanAnswer | undefined> {
-    const { settings, home, modelOf } = this.#wishes;
+    const { settings, home, modelOf, agents } = this.#wishes;
     let { tasks } = proposal;
     let edit: Edit = {};
     for (;;) {
@@ -56,7 +56,7 @@ class Approval {
         if (comment !== '') return { comment };
         continue;
       }
-      edit = await editPlan({ tasks, ...edit, rules: { tasksMax: settings.tasksMax, modelOf } }, this.#io);
+      edit = await editPlan({ tasks, ...edit, rules: { tasksMax: settings.tasksMax, modelOf, agents } }, this.#io);
       if (edit.problem !== undefined) await complain(this.#io, edit.problem);
       tasks = edit.tasks ?? tasks;
     }

@@ -28,7 +28,7 @@ export type Wanted = Surrounded & { readonly run: RunSettings };
 
 /** Returns the plan; undefined if the model answered without one. */
 export async function makePlan(
-  { settings, repository, run }: Wanted,
+  { settings, repository, run, extensions }: Wanted,
   io: Io,
 ): Promise<readonly PlannedTask[] | undefined> {
   // No worker is asked.
@@ -59,6 +59,7 @@ export async function makePlan(
     return await planOnly(
       {
         settings: run,
+        extensions,
         limits,
         servers: NO_SERVERS,
         policy: { root: repository.top, rules: settings.rules, yes: false, contained: false, workspace: false },

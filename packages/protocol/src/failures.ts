@@ -59,6 +59,8 @@ export type Failure =
   | { readonly kind: 'setup.failed'; readonly command: string; readonly output: string }
   /** An agent stopped because calls that it needed were denied. */
   | { readonly kind: 'permission.denied'; readonly calls: readonly string[] }
+  /** A hook of the user, or of a trusted project, blocked what it belongs to. */
+  | { readonly kind: 'hook.blocked'; readonly message: string }
   /** The user did not approve the plan of a run. */
   | { readonly kind: 'plan.declined' }
   /** The thread of a task is gone: it crashed, ran out of memory or stopped responding. */
@@ -205,6 +207,7 @@ export const FAILURES: { readonly [Kind in FailureKind]: FailureTraits<Kind> } =
       `the sandbox did not start, so nothing was run in it: ${message} — drover doctor shows what is missing`,
   },
   'permission.denied': { ...PASSING, exit: 'blocked', sentence: ({ calls }) => `not allowed: ${calls.join('; ')}` },
+  'hook.blocked': { ...FOR_GOOD, exit: 'blocked', sentence: ({ message }) => message },
   'plan.declined': {
     ...PASSING,
     exit: 'blocked',

@@ -16,6 +16,18 @@ export type PlannedTask = {
   readonly runsOn?: readonly string[];
   /** The model of its worker, as provider/name. If absent, the models of the role `work`. */
   readonly model?: string;
+  /** The custom agent that does it, by name. */
+  readonly agent?: string;
+};
+
+/** A custom agent: a worker with a prompt of its own, and perhaps fewer tools or another model. */
+export type Agent = {
+  readonly name: string;
+  readonly description: string;
+  readonly prompt: string;
+  /** The tools that it may use (default: all of a worker). */
+  readonly tools?: readonly string[];
+  readonly model?: string; // provider/name
 };
 
 /** How much of the coordinator's conversation a worker starts with. */

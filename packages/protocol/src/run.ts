@@ -38,6 +38,7 @@ export type RunSettings = {
   readonly workers: number; // 0: tasks run in the main thread
   readonly seeding: Seeding;
   readonly gates: readonly string[];
+  readonly traceparent?: string; // the trace that the run is a part of, by W3C Trace Context
   readonly allowRedBase?: true; // gates that fail on the base may stay red; none may turn red
   readonly setup?: readonly string[]; // commands that prepare each workspace
   readonly dependencies?: readonly string[]; // folders of the checkout that each workspace gets, read-only

@@ -31,8 +31,11 @@ export type ReadEntry = {
 /** `problem` continues a sentence that starts with the path. */
 export type Unreadable = { readonly problem: string };
 
-/** Returns undefined if there is no such file. */
-export async function readProjectFile(path: string, repository: string): Promise<ReadEntry | Unreadable | undefined> {
+/** Returns undefined if there is no such file. Without a repository, links may lead anywhere. */
+export async function readProjectFile(
+  path: string,
+  repository: string | undefined,
+): Promise<ReadEntry | Unreadable | undefined> {
   const found = await readOwnFile({ path, within: repository });
   if (found.kind === 'missing') return undefined;
   if (found.kind === 'refused') return { problem: `${found.problem}; ${found.fix}` };
@@ -46,10 +49,11 @@ export async function readProjectFile(path: string, repository: string): Promise
 export async function readProjectFolder(
   path: string,
   main: string,
-  repository: string,
+  repository: string | undefined,
 ): Promise<ReadEntry | Unreadable | undefined> {
   if ((await lstatIfThere(join(path, main))) === undefined) return undefined;
-  if (!(await isWithin(path, repository))) return { problem: 'is a link that leads out of the repository; copy it' };
+  if (repository !== undefined && !(await isWithin(path, repository)))
+    return { problem: 'is a link that leads out of the repository; copy it' };
   const names = await namesIn(path, '', DEPTH_MAX);
   if (names === undefined) return { problem: `holds more than ${FILES_MAX} files; remove those it does not need` };
   const files: FolderFile[] = [];

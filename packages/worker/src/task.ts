@@ -20,6 +20,7 @@ import { NO_SPENDING, spentIn, type Spent } from '@drover/core/model/spending/sp
 import { deniedIn } from '@drover/core/permission/denied-paths';
 import { judge, type Policy } from '@drover/core/permission/policy';
 import { askOver } from '@drover/core/task/asking';
+import { callHooks } from '@drover/core/hooks/call-hooks';
 import type { TaskLink } from '@drover/core/task/link';
 import { ownMessages, summaryIn } from '@drover/core/task/summary';
 import type { ModelSpec, TaskSpec } from '@drover/core/task/task';
@@ -27,7 +28,9 @@ import type { TaskMode } from '@drover/protocol/plan';
 import type { TaskOutcome } from '@drover/protocol/outcomes';
 import { runTools } from '@drover/core/tools/builtin';
 import { servedTools } from '@drover/core/tools/served/served';
+import { SKILL } from '@drover/core/tools/skill';
 import { SUBMIT_PLAN } from '@drover/core/tools/submit-plan';
+import { SUBMIT_RESULT } from '@drover/core/tools/submit-result';
 import { distrustPrograms } from '@drover/core/tools/process/program';
 import type { Tool } from '@drover/core/tools/tool';
 
@@ -77,7 +80,8 @@ function askedByTheRun(): never {
 }
 
 function openSession(spec: TaskSpec, link: TaskLink): Session {
-  const { model, fallbacks = [], workspace, mode, past } = spec;
+  const { model, fallbacks = [], workspace, mode, past, sandbox } = spec;
+  const hooks = callHooks(spec.hooks ?? [], spec.run, { cwd: workspace, env: spec.env, sandbox });
   const policy: Policy = { ...spec.policy, root: workspace, workspace: true };
   return new Session({
     id: newId('ses'),
@@ -85,14 +89,14 @@ function openSession(spec: TaskSpec, link: TaskLink): Session {
     ...routeOf(model),
     fallbacks: fallbacks.map(routeOf),
     ...(model.charsPerToken !== undefined && { charsPerToken: model.charsPerToken }),
-    tools: [...runTools(noPlans), ...servedTools(spec.served, link.callServed)],
+    tools: [...runTools(noPlans, spec.skills), ...servedTools(spec.served, link.callServed)],
     definitions: spec.tools,
     context: {
       cwd: workspace,
       env: spec.env,
       ignore: spec.ignore,
       outputFolder: spec.outputFolder,
-      ...(spec.sandbox !== undefined && { sandbox: spec.sandbox }),
+      ...(sandbox !== undefined && { sandbox }),
       ...deniedIn(spec.policy.rules, workspace),
     },
     system: spec.system,
@@ -101,11 +105,12 @@ function openSession(spec: TaskSpec, link: TaskLink): Session {
     limits: spec.limits,
     retry: spec.retry,
     ask: askOver(link),
-    judge: (tool, input) => judgeInRole(mode, policy, tool, input),
+    judge: async (tool, input) => narrowed(spec, tool) ?? judgeInRole(mode, policy, tool, input),
     question: link.question,
     inbox: inboxOf(link),
     pass: (event) => [event],
     outlet: { emit: (event, { turn, step }) => link.emit(event, stepOf(turn, step)), settled: link.settled },
+    ...(hooks !== undefined && { hooks }),
     ...(past !== undefined && { past }),
   });
 }
@@ -124,6 +129,15 @@ function stepOf(turn: number | undefined, step: number | undefined): Parameters<
 async function noPlans(): Promise<never> {
   throw new ToolError('workers cannot plan');
 }
+
+/** Denies tools that the task's custom agent may not use. */
+function narrowed({ toolsAllowed }: TaskSpec, { name }: Tool): Verdict | undefined {
+  if (toolsAllowed === undefined || ALWAYS.includes(name) || toolsAllowed.includes(name)) return undefined;
+  return { effect: 'deny', why: `the agent of this task may only use ${toolsAllowed.join(', ') || 'no tools'}` };
+}
+
+// A worker ends its task with the first, and an agent that may not load skills would not know their names.
+const ALWAYS = [SUBMIT_RESULT, SKILL];
 
 async function judgeInRole(mode: TaskMode, policy: Policy, tool: Tool, input: Json): Promise<Verdict> {
   if (tool.name === SUBMIT_PLAN) return { effect: 'deny', why: 'workers cannot plan; do the task yourself' };

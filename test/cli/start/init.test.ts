@@ -32,6 +32,7 @@ const ALL_KEYS = [
   'deny',
   'mcp',
   'bell',
+  'hooks',
   'timeouts',
 ];
 

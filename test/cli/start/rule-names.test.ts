@@ -7,6 +7,7 @@ import { runDefinitions, sessionTools } from '@drover/core/tools/builtin';
 import { expect, test } from 'vitest';
 import { readRule, readServedRule } from '../../../bin/permission/rule-names.ts';
 import { loadSettings } from '../../../bin/start/settings.ts';
+import { SKILL } from '@drover/core/tools/skill';
 import { FIND_TOOLS } from '@drover/core/tools/served/find-tools';
 import { drover, FakeIo, temporaryFolder } from '../fake-io.ts';
 
@@ -18,7 +19,7 @@ async function withConfig(text: string): Promise<string> {
 }
 
 test('rules know every tool name', () => {
-  const names = [...sessionTools, ...runDefinitions()].map(({ name }) => name).concat(FIND_TOOLS);
+  const names = [...sessionTools, ...runDefinitions()].map(({ name }) => name).concat(FIND_TOOLS, SKILL);
   expect([...TOOL_NAMES].sort()).toEqual([...new Set(names)].sort());
 });
 

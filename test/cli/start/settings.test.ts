@@ -72,6 +72,7 @@ const NOTHING_SET = {
   ignore: [],
   rules: [],
   textCallRetries: undefined,
+  hooks: [],
   timeouts: {},
   bell: true,
   sandbox: undefined,
@@ -247,7 +248,7 @@ test.each<[string, string, string]>([
   [
     'an unknown key far from any',
     'turns: 3\ncolour: red',
-    "2:1: unknown key 'colour'; known are model, models, providers, prices, contextTokens, charsPerToken, workers, threads, author, steps, turns, textCallRetries, gates, setup, ignore, sandbox, net, writable, allow, ask, deny, mcp, bell, timeouts",
+    "2:1: unknown key 'colour'; known are model, models, providers, prices, contextTokens, charsPerToken, workers, threads, author, steps, turns, textCallRetries, gates, setup, ignore, sandbox, net, writable, allow, ask, deny, mcp, bell, hooks, timeouts",
   ],
   [
     'an unknown key inside',
@@ -337,7 +338,6 @@ test('without a model the error says what to set, and that the demo needs none',
       'drover: no model is chosen. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or pass --model PROVIDER/NAME, or set "model" in your config. (drover doctor says what is missing; drover demo needs neither.)\n',
   });
 });
-
 test.each<[string, string]>([
   [
     'openia/gpt',

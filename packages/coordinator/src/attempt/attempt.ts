@@ -10,6 +10,9 @@ import { describe, type Failure, FAILURES } from '@drover/protocol/failures';
 import { DroverError } from '@drover/core/errors';
 import type { Message } from '@drover/protocol/messages';
 import type { Past } from '@drover/core/journal/history';
+import type { Extensions } from '@drover/core/hooks/extensions';
+import { runHooks } from '@drover/core/hooks/hooks';
+import type { HookPoint } from '@drover/core/hooks/hook';
 import { askHere } from '@drover/core/task/asking';
 import type { Mail, TaskLink } from '@drover/core/task/link';
 import { type RunModels, modelRoute, sharesCache, taskModels } from '@drover/core/task/models';
@@ -22,6 +25,7 @@ import type { RunAdmission } from '../admission/admission.ts';
 import { assignment, beginningOf, firstDifference, type Seed } from '../plan/seed.ts';
 import { resumedFrom, runMoving } from './moving.ts';
 import { gateFailure, type TaskGates } from '../merge/task-gates.ts';
+import { extensionsOf } from '../plan/agents.ts';
 import type { Slots, Workspace, Workspaces } from '../slots/slots.ts';
 
 const CALLS_MAX = 100; // in one answer, so that indexes of two workers don't meet
@@ -43,6 +47,7 @@ export type AttemptContext = {
   readonly servers: ToolServers;
   readonly question: (question: Question, signal: AbortSignal) => Promise<Decision>;
   /** The fields that are equal in every TaskSpec of the run. */
+  readonly extensions: Extensions;
   readonly common: Pick<TaskSpec, 'tools' | 'served' | 'env' | 'ignore' | 'limits' | 'retry' | 'policy' | 'cacheKey'>;
   readonly outputFolder: (task: string, attempt: number) => string;
   /** Reads the history of an attempt from the run's journal, after the messages that it was seeded with. */
@@ -147,6 +152,7 @@ class TaskAttempt {
   }
 
   async #work(begun: BegunAttempt): Promise<TaskOutcome> {
+    await this.#hooks('before task', begun.workspace);
     const { tell, historyOf } = this.#context;
     const runTask = begun.workspace.host?.run ?? this.#context.runTask;
     const spec = specOf(this.#context, this.#given, begun);
@@ -207,11 +213,14 @@ class TaskAttempt {
         const failure = await this.#test(workspace, result.commit);
         if (failure !== undefined) result = { ...result, status: 'failed', failure };
       }
+      if (result.status === 'finished' && this.#workspace !== undefined)
+        await this.#hooks('after task', this.#workspace, { summary, files: result.files, commit: result.commit });
       return { isOver: result.status !== 'cancelled', result };
     } catch (error) {
       if (!(error instanceof DroverError)) throw error;
       const status = this.#signal.aborted ? 'cancelled' : 'failed';
-      return { isOver: false, result: { ...result, status, failure: error.failure } };
+      const isOver = error.failure.kind === 'hook.blocked';
+      return { isOver, result: { ...result, status, failure: error.failure } };
     }
   }
 
@@ -229,6 +238,27 @@ class TaskAttempt {
     }
   }
 
+  /** For a task on a host, hooks run here, in a workspace with the same tree. Throws DroverError if one blocks. */
+  async #hooks(at: HookPoint, workspace: Workspace, { commit, ...more }: HookedWork = {}): Promise<void> {
+    const { run: id, extensions, common, tell } = this.#context;
+    if (!extensions.hooks.some((hook) => hook.at === at)) return;
+    const { title, prompt, agent } = this.#given.task;
+    const facts = { ...this.#place, title, prompt, ...(agent !== undefined && { agent }), ...more };
+    const wish = {
+      ...this.#place,
+      task: `${this.#place.task}.hooks`,
+      base: commit ?? this.#given.base,
+      signal: this.#signal,
+    };
+    const copy = workspace.host === undefined ? undefined : await this.#context.slots.take(wish);
+    const { path: cwd, sandbox } = copy ?? workspace;
+    const place = { cwd, env: common.env, sandbox };
+    const { block, warnings } = await runHooks({ hooks: extensions.hooks, at, id, facts }, place, this.#signal);
+    await copy?.release();
+    for (const message of warnings) tell({ type: 'warning', message }, this.#place);
+    if (block !== undefined) throw new DroverError({ kind: 'hook.blocked', message: block });
+  }
+
   async #commit(workspace: Workspace, summary: string): Promise<Pick<AttemptResult, 'commit' | 'files'>> {
     const { redact, startedAt, tell } = this.#context;
     const message = `${redact(this.#given.task.title)}\n\n${summary}`;
@@ -240,6 +270,13 @@ class TaskAttempt {
     return { files, commit };
   }
 }
+
+/** Facts for the hooks after a task, and the commit that holds its work. */
+type HookedWork = {
+  readonly summary?: string;
+  readonly files?: readonly string[];
+  readonly commit?: string | undefined;
+};
 
 type BegunAttempt = { readonly workspace: Workspace; readonly past: Past | undefined };
 
@@ -263,6 +300,7 @@ function specOf(context: AttemptContext, given: AttemptOptions, { workspace, pas
   const spec: TaskSpec = {
     ...context.common,
     ...taskModels(context.models, task),
+    ...extensionsOf(context.extensions, task),
     run: context.run,
     task: task.id,
     attempt,

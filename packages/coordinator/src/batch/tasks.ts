@@ -47,7 +47,7 @@ function taskOf(
     .replace(/\s+/g, ' ')
     .trim();
   const plan = { id, title, prompt: [prompt, ...proof].join('\n\n'), dependsOn: [], files, mode: 'write' as const };
-  return { ...plan, gates, group: name };
+  return { ...plan, gates, group: name, ...(task.agent !== undefined && { agent: task.agent }) };
 }
 
 function valuesOf({ name, files, part, vars }: Group, spec: BatchSpec, repository: string): TemplateValues {

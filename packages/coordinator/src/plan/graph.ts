@@ -14,9 +14,11 @@ export type PlanLimits = {
   readonly tasksMax: number;
   /** Ids of earlier tasks that are final and may be depended on. */
   readonly done: ReadonlySet<string>;
+  /** Names of the custom agents that there are. */
+  readonly agents: readonly string[];
 };
 
-export function problems(tasks: readonly PlannedTask[], { tasksMax, done }: PlanLimits): readonly Problem[] {
+export function problems(tasks: readonly PlannedTask[], { tasksMax, done, agents }: PlanLimits): readonly Problem[] {
   const found: Problem[] = [];
   if (tasks.length === 0) found.push({ at: 0, message: 'the plan has no tasks' });
   if (tasks.length > tasksMax)
@@ -30,6 +32,10 @@ export function problems(tasks: readonly PlannedTask[], { tasksMax, done }: Plan
     else if (task.id.toLowerCase() === 'merged') tell('the id "merged" is the name of the result; choose another');
     if (seen.has(task.id)) tell(`the id ${quoted(task.id)} is used twice`);
     if (done.has(task.id)) tell(`${quoted(task.id)} is done already; give new work a new id`);
+    if (task.agent !== undefined && !agents.includes(task.agent))
+      tell(
+        `there is no agent ${quoted(task.agent)}; ${agents.length === 0 ? 'this project has none' : `there are: ${agents.join(', ')}`}`,
+      );
     seen.add(task.id);
     for (const id of task.dependsOn) {
       if (id === task.id) tell(`${quoted(id)} depends on itself`);

@@ -22,8 +22,11 @@ import { runTools } from '@drover/core/tools/builtin';
 import { FIND_TOOLS } from '@drover/core/tools/served/find-tools';
 import { servedTools } from '@drover/core/tools/served/served';
 import type { ToolServers } from '@drover/core/tools/served/tool-servers';
+import { callHooks } from '@drover/core/hooks/call-hooks';
+import { type Extensions, NO_EXTENSIONS } from '@drover/core/hooks/extensions';
 import { SUBMIT_PLAN } from '@drover/core/tools/submit-plan';
 import type { Tool, ToolContext, ToolOutput } from '@drover/core/tools/tool';
+import { agentCatalogue } from './agents.ts';
 import { problems } from './graph.ts';
 import { withReview } from './review.ts';
 
@@ -50,6 +53,7 @@ export type GivenPlan = {
 export type Planning = {
   readonly settings: RunSettings;
   readonly session: Omit<SessionOptions, 'tools' | 'judge' | 'question' | 'limits' | 'pass'>;
+  readonly extensions?: Pick<Extensions, 'skills' | 'agents' | 'hooks'>;
   readonly policy: Policy;
   readonly limits: Limits;
   readonly servers: ToolServers;
@@ -72,7 +76,7 @@ export type PlanningResult = { readonly result: ExecutionResult; readonly answer
 
 /** Runs the coordinator's turn, including all plans that it submits. */
 export async function plan(planning: Planning, signal: AbortSignal): Promise<PlanningResult> {
-  const { settings, past, limits, servers } = planning;
+  const { settings, past, extensions = NO_EXTENSIONS, limits, servers } = planning;
   const { context, outlet } = planning.session;
   const emit = (event: Event) => outlet?.emit(event, { worker: 0 });
   const line = servers.lineFor({ cwd: context.cwd, sandbox: undefined, emit, question: async () => undefined });
@@ -82,7 +86,11 @@ export async function plan(planning: Planning, signal: AbortSignal): Promise<Pla
     const round = planning.rounds() + (isBegun ? 0 : 1);
     if (round > settings.roundsMax)
       return { output: `No more plans: ${settings.roundsMax} is the limit. Say what was achieved.`, isError: true };
-    const found = problems(tasks, { tasksMax: settings.tasksMax, done: planning.done() });
+    const found = problems(tasks, {
+      tasksMax: settings.tasksMax,
+      done: planning.done(),
+      agents: extensions.agents.map(({ name }) => name),
+    });
     const snapshot = session.conversation.snapshot();
     const { callId } = context;
     const executed = async (planned: readonly PlannedTask[], by: Submitted['by']) => {
@@ -101,14 +109,19 @@ export async function plan(planning: Planning, signal: AbortSignal): Promise<Pla
   };
   const session = new Session({
     ...planning.session,
+    skills: extensions.skills,
+    ...coordinatorHooks(planning),
     ...(past !== undefined && { past }),
     limits,
-    tools: [...runTools(judged), ...servedTools(servers.tools, line.call)],
+    tools: [...runTools(judged, extensions.skills), ...servedTools(servers.tools, line.call)],
     judge: async (tool, input) => judgeInRole(planning.policy, tool, input),
     question: async () => ({ allowed: false, by: 'nobody', always: false }),
     pass: (event) => [event],
   });
-  const begin = past === undefined || past.turn === 0 ? { content: firstWords(settings) } : { resume: true as const };
+  const begin =
+    past === undefined || past.turn === 0
+      ? { content: firstWords(settings, extensions.agents) }
+      : { resume: true as const };
   const take = async (): Promise<ExecutionResult> => {
     try {
       return await session.run(begin, signal);
@@ -180,13 +193,22 @@ async function judgeServed(policy: Policy, tool: Tool, input: Json): Promise<Ver
   };
 }
 
-function firstWords(settings: RunSettings): string {
+/** Only hooks of the user: the coordinator reads in the user's checkout, where no sandbox is. */
+function coordinatorHooks({ extensions, session }: Planning): Pick<SessionOptions, 'hooks'> {
+  const own = extensions?.hooks.filter(({ isOwn }) => isOwn) ?? [];
+  const { cwd, env } = session.context;
+  const hooks = callHooks(own, session.id, { cwd, env, sandbox: undefined });
+  return hooks === undefined ? {} : { hooks };
+}
+
+function firstWords(settings: RunSettings, agents: Extensions['agents']): string {
   const { goal, notIncluded, roundsMax, tasksMax, gates } = settings;
   const left = notIncluded.slice(0, NOT_INCLUDED_MAX).join(', ');
   return [
     `The goal: ${goal}`,
     `You coordinate. Look at the repository as far as you need to, with the tools that read; then call submit_plan. Each task is done by a worker of its own, in a copy of the repository of its own, at the same time as the others; workers begin with this conversation, so what you have read here they need not read again. What they change is committed and merged in the order of the plan${gates.length === 0 ? '' : `, and must pass: ${gates.join('; ')}`}.`,
     `Make tasks that touch different files, and say with dependsOn where one builds on another. Work that can't be split is one task. A question is answered with tasks of mode read, or by you at once. At most ${tasksMax} tasks a plan and ${roundsMax} plans.`,
+    ...[agentCatalogue(agents) ?? []].flat(),
     'The result of submit_plan says what became of each task. Then either submit a further plan for what failed or was found, or say in a few sentences what was achieved and what was not.',
     ...(rolesOf(settings).review === undefined
       ? []

@@ -9,6 +9,7 @@ import type { PlannedTask } from '@drover/protocol/plan';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { attemptTask, type AttemptEnd, type AttemptContext } from '../attempt/attempt.ts';
 import { dispatch, type Dispatch, type Dispatched, type Limiter, type WorkerSlot } from './dispatch.ts';
+import { agentOf, withAgent } from '../plan/agents.ts';
 import { inOrder, waits, type Waits } from '../plan/graph.ts';
 import type { RunControl, StartAgain } from '../control/run-control.ts';
 import type { Git } from '../git/git.ts';
@@ -220,7 +221,8 @@ async function attemptUnlessOver(work: TaskContext, worker: number, signal: Abor
 async function attempt(work: TaskContext, worker: number, signal: AbortSignal): Promise<AttemptEnd> {
   const { task, conditions, warm } = work;
   const { context, ledger, past, attemptsMax, control } = conditions;
-  const { system, seed } = work.plan;
+  const { system } = work.plan;
+  const seed = withAgent(work.plan.seed, agentOf(context.extensions, task));
   const { step, attempts, failures, retry, onto, told } = ledger.task(task.id);
   const cutOff = step.at === 'attempting' ? step : undefined;
   const number = cutOff?.attempt ?? attempts + 1;

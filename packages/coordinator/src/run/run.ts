@@ -10,15 +10,17 @@ import { failureOf, watch } from '@drover/core/agent/limits';
 import type { Bus } from '@drover/core/bus';
 import { Instructions } from '@drover/core/conversation/instructions';
 import { systemPrompt } from '@drover/core/conversation/prompt';
+import { skillCatalogue } from '@drover/core/skills/skill';
 import type { Decision, Event, Place, Recorded } from '@drover/protocol/events';
 import { DroverError } from '@drover/core/errors';
 import type { RetryPolicy } from '@drover/core/model/retry';
-import { deniedIn } from '@drover/core/permission/denied-paths';
 import type { Policy } from '@drover/core/permission/policy';
 import { isDone, type Delivered, type RunSettings } from '@drover/protocol/run';
-import { coordinatorRoute, type RunModels } from '@drover/core/task/models';
+import { type RunModels } from '@drover/core/task/models';
+import { type Extensions, NO_EXTENSIONS } from '@drover/core/hooks/extensions';
 import type { RunTask } from '@drover/core/task/task';
 import type { PlannedTask } from '@drover/protocol/plan';
+import { coordinatorSession } from '../plan/coordinator.ts';
 import { runDefinitions } from '@drover/core/tools/builtin';
 import type { ToolServers } from '@drover/core/tools/served/tool-servers';
 import type { RunAdmission } from '../admission/admission.ts';
@@ -48,6 +50,8 @@ import { approvedPlan, type ApprovePlan, type PlanAnswer } from '../plan/approva
 import { plan, type GivenPlan } from '../plan/planning.ts';
 import { FALLBACK, type Repository } from '../git/repository.ts';
 import { seedOf } from '../plan/seed.ts';
+import { withAgentModels } from '../plan/agents.ts';
+import { RunHooks } from '../hooks/run-hooks.ts';
 import { rowsOf, RunState } from '../view/state.ts';
 import type { Slots, Workspaces } from '../slots/slots.ts';
 import { bestEffort, handled } from '@drover/core/promises';
@@ -85,6 +89,8 @@ export type RunOptions = {
   readonly warm: (workers: number) => void; // starts so many workers, which will be needed soon
   readonly approve: ApprovePlan | undefined; // undefined: plans run as they are
   readonly exitCodeOf: (ending: RunEnding) => number;
+  /** Skills, custom agents and hooks. */
+  readonly extensions?: Extensions;
 };
 
 export async function run(options: RunOptions, signal: AbortSignal): Promise<RunEnd> {
@@ -111,12 +117,20 @@ class Run {
   #executing: Promise<void> | undefined;
   #checkingBase: Promise<void> | undefined; // never rejects: a red base stops the run
   readonly #stop = new AbortController();
+  readonly #extensions: Extensions;
+  readonly #hooks: RunHooks;
   readonly #admission: RunAdmission;
 
   constructor(options: RunOptions) {
     this.#options = options;
     this.#admission = options.admission((event, place) => this.#tell(event, place));
-    const { past } = options;
+    const { past, extensions = NO_EXTENSIONS } = options;
+    this.#extensions = extensions;
+    this.#hooks = new RunHooks(options, {
+      hooks: extensions.hooks,
+      commit: () => this.#train?.head ?? options.settings.base,
+      warn: (message) => this.#tell({ type: 'warning', message }),
+    });
     this.#ledger = past?.ledger ?? new TaskLedger();
     this.#startedAt = past?.startedAt ?? new Date().toISOString();
     for (const record of past?.records ?? []) this.#state.take(record);
@@ -139,7 +153,9 @@ class Run {
     const ending: Writable<Ended> = {};
     try {
       for (const message of await slots.warnings()) this.#tell({ type: 'warning', message });
+      await this.#hooks.before('run', { resumed: past !== undefined, goal: settings.goal }, signal);
       ending.answer = await this.#work(signal);
+      await this.#hooks.merges;
       Object.assign(ending, await resultFailure(this.#state, this.#train));
       const changed = differences(before, await fingerprint(repository, env));
       if (changed.length > 0) throw new DroverError({ kind: 'checkout.changed', paths: changed });
@@ -157,6 +173,7 @@ class Run {
     }
     Object.assign(ending, await countLines(this.#state, slots.store.git));
     control.close();
+    await this.#hooks.after('run', { failed: ending.failure !== undefined });
     const end = runEnd(this.#state, ending, this.#options.exitCodeOf);
     this.#tell(end);
     await bus.settled();
@@ -186,7 +203,8 @@ class Run {
     const { result, answer } = await plan(
       {
         settings,
-        session: this.#coordinator(),
+        session: coordinatorSession(this.#options, this.#admission, (event, place) => this.#tell(event, place)),
+        extensions: this.#extensions,
         policy: { ...this.#options.policy, root: this.#options.repository.top, workspace: false },
         limits: settings.taskLimits,
         servers: this.#options.servers,
@@ -209,29 +227,6 @@ class Run {
     // The work is done, and the list of results says what came of it; only the words about it are missing.
     if ('failure' in outcome && this.#ledger.rounds === 0) throw new DroverError(outcome.failure);
     return answer;
-  }
-
-  #coordinator() {
-    const { id, models, repository, env, ignore, folder, retry, policy } = this.#options;
-    return {
-      id,
-      worker: 0,
-      ...coordinatorRoute(models),
-      retry,
-      cacheKey: id,
-      context: {
-        cwd: repository.top,
-        env,
-        ignore,
-        outputFolder: join(folder, 'outputs', 'coordinator'),
-        ...deniedIn(policy.rules, repository.top),
-      },
-      admission: this.#admission.admissionFor({ worker: 0 }),
-      outlet: {
-        emit: (event: Event, place: Place) => this.#tell(event, place),
-        settled: () => this.#options.bus.settled(),
-      },
-    };
   }
 
   /** To the coordinator a plan that broke off would be a failed call; to the run it is the end. */
@@ -261,7 +256,7 @@ class Run {
     const asking = { approve, tell: (event: Event) => this.#tell(event) };
     const answer = isTold ? { tasks: this.#ledger.plan } : await approvedPlan(given, asking, signal);
     if ('comment' in answer) return answer;
-    const { tasks } = answer;
+    const tasks = withAgentModels(answer.tasks, this.#extensions);
     if (!isTold) {
       const round = this.#ledger.rounds + 1;
       this.#tell({ type: 'plan_ready', tasks, round, by, ...(callId !== undefined && { callId }) });
@@ -298,7 +293,7 @@ class Run {
   async #systemPrompt(): Promise<string> {
     const { text, leftOut } = await new Instructions(this.#options.repository.top).forStart();
     for (const message of leftOut) this.#tell({ type: 'warning', message });
-    return systemPrompt(text);
+    return systemPrompt(skillCatalogue(this.#extensions.skills), text);
   }
 
   #attemptContext(): AttemptContext {
@@ -312,13 +307,14 @@ class Run {
       admission: this.#admission,
       models,
       servers: this.#options.servers,
+      extensions: this.#extensions,
       question,
       tell: (event, place) => this.#tell(event, place),
       settled: () => bus.settled(),
       redact: this.#options.redact,
       caches: () => this.#state.usage.cacheRead + this.#state.usage.cacheWrite > 0,
       common: {
-        tools: runDefinitions(this.#options.servers.tools),
+        tools: runDefinitions(this.#extensions.skills, this.#options.servers.tools),
         served: this.#options.servers.tools,
         env,
         ignore,
@@ -363,28 +359,33 @@ class Run {
   // Not by the run's signal: what landed before the deadline is delivered after it.
   async #deliver(): Promise<Delivered> {
     const { id, repository, slots, settings, folder, env } = this.#options;
-    return deliver(
-      {
-        repository,
-        store: slots.store.gitDir,
-        run: id,
-        base: settings.base,
-        env,
-        merged: this.#train?.head ?? settings.base,
-        kept: rowsOf(this.#state).flatMap(({ task, status, commit }) =>
-          status === 'landed' || commit === undefined ? [] : [{ task, commit }],
-        ),
-        deliver: settings.deliver,
-        ...(settings.resultBranch !== undefined && { resultBranch: settings.resultBranch }),
-        patchFolder: join(folder, 'patches'),
-      },
-      AbortSignal.timeout(DELIVERY_MS_MAX),
-    );
+    const signal = AbortSignal.timeout(DELIVERY_MS_MAX);
+    const facts = { deliver: settings.deliver, commit: this.#train?.head ?? settings.base };
+    const work = () =>
+      deliver(
+        {
+          repository,
+          store: slots.store.gitDir,
+          run: id,
+          base: settings.base,
+          env,
+          merged: this.#train?.head ?? settings.base,
+          kept: rowsOf(this.#state).flatMap(({ task, status, commit }) =>
+            status === 'landed' || commit === undefined ? [] : [{ task, commit }],
+          ),
+          deliver: settings.deliver,
+          ...(settings.resultBranch !== undefined && { resultBranch: settings.resultBranch }),
+          patchFolder: join(folder, 'patches'),
+        },
+        signal,
+      );
+    return this.#hooks.around('delivery', facts, work);
   }
 
   #tell(event: Event, place: Place = {}): void {
     const at = new Date().toISOString();
     this.#ledger.take(event, place);
+    this.#hooks.take(event, place);
     this.#state.take({ v: 1, seq: 0, at, run: this.#options.id, ...place, ...event } as Recorded);
     this.#options.bus.emit(event, place);
   }

@@ -53,6 +53,7 @@ export function makeAgent(options: SessionOptions, ties: Ties): Agent {
       question: untimed(question, ties.hold),
       remoteTimeoutMs,
       ...(beforeCall && { beforeCall }),
+      ...(options.hooks && { hooks: options.hooks }),
     },
     limits,
     retry,

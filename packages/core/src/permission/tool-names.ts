@@ -17,6 +17,7 @@ export const TOOL_NAMES: readonly string[] = [
   'submit_plan',
   'submit_result',
   'find_tools',
+  'skill',
 ];
 
 /** Whether a rule may name it: a tool of drover, mcp for all tools of MCP servers, or one of them. */

@@ -13,6 +13,8 @@ import type { RetryPolicy } from '../model/retry.ts';
 import type { Sampling } from '@drover/protocol/model';
 import type { Spent } from '../model/spending/spent.ts';
 import type { SandboxUse } from '@drover/protocol/run';
+import type { CallHooks } from '../hooks/call-hooks.ts';
+import type { Skill } from '../skills/skill.ts';
 import type { Tool, TurnContext } from '../tools/tool.ts';
 import type { Inbox } from './inbox.ts';
 import type { Ask } from '../agent/ask.ts';
@@ -41,6 +43,8 @@ export type SessionOptions = ModelRoute & {
   readonly sandbox?: SandboxUse['used'];
   /** System prompt to send, byte for byte. Default: drover's prompt with the repository's instructions. */
   readonly system?: string;
+  /** Skills that its system prompt lists, unless `system` is given. Their tool is among `tools`. */
+  readonly skills?: readonly Skill[];
   /** Messages before the session, which are not in its journal. */
   readonly seed?: readonly Message[];
   /** First messages of a new session. Unlike the seed, they are in its journal. */
@@ -54,6 +58,8 @@ export type SessionOptions = ModelRoute & {
   readonly question: (question: Question, signal: AbortSignal) => Promise<Decision | undefined>;
   /** Called before a call runs, for example to keep copies of the files that it changes. */
   readonly beforeCall?: (tool: Tool, input: Json) => Promise<void>;
+  /** Hooks before and after its calls. */
+  readonly hooks?: CallHooks;
   /** Gates of a turn that is done: the failure that makes it incomplete, or undefined. */
   readonly check?: (emit: (event: GateEvent) => void, signal: AbortSignal) => Promise<Failure | undefined>;
   readonly pass: BusOptions['pass'];

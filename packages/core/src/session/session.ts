@@ -11,6 +11,7 @@ import { Bus } from '../bus.ts';
 import { CHARS_PER_TOKEN_DEFAULT, Conversation, type TokenFigures } from '../conversation/conversation.ts';
 import { Instructions } from '../conversation/instructions.ts';
 import { systemPrompt } from '../conversation/prompt.ts';
+import { skillCatalogue } from '../skills/skill.ts';
 import type { Event, PendingCall } from '@drover/protocol/events';
 import { describe } from '@drover/protocol/failures';
 import { UsageError } from '../errors.ts';
@@ -281,7 +282,7 @@ export class Session {
   async #readInstructions(): Promise<void> {
     const { text, leftOut, isNew } = await this.#instructions.forStart();
     if (this.#options.system !== undefined || !isNew) return;
-    this.conversation.system = systemPrompt(text);
+    this.conversation.system = systemPrompt(skillCatalogue(this.#options.skills ?? []), text);
     for (const message of leftOut) this.#emit({ type: 'warning', message });
   }
 

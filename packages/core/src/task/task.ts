@@ -13,6 +13,8 @@ import type { Message, ToolDefinition } from '@drover/protocol/messages';
 import type { RetryPolicy } from '../model/retry.ts';
 import type { Policy } from '../permission/policy.ts';
 import type { ServedTool } from '../tools/served/served.ts';
+import type { Hook } from '../hooks/hook.ts';
+import type { Skill } from '../skills/skill.ts';
 import type { TaskLink } from './link.ts';
 
 /** A model as data. The run asks its provider; a task needs only the limits of its wire format. */
@@ -39,6 +41,12 @@ export type TaskSpec = {
   /** Tools of servers that the run is connected to. Their definitions are in `tools`, unless they are deferred. */
   readonly served: readonly ServedTool[];
   readonly seed: readonly Message[];
+  /** Skills that the worker can load; `system` lists them. */
+  readonly skills?: readonly Skill[];
+  /** Hooks of its calls. */
+  readonly hooks?: readonly Hook[];
+  /** The tools that the worker's custom agent may use. Absent: all. */
+  readonly toolsAllowed?: readonly string[];
   readonly begin: Input;
   /** The history of this attempt from before a crash. Its messages begin with the seed. */
   readonly past?: Past;

@@ -13,6 +13,8 @@ import { type ServedTool, servedTools } from './served/served.ts';
 import { shell } from './shell.ts';
 import { submitPlan, type CarryOut } from './submit-plan.ts';
 import { submitResult } from './submit-result.ts';
+import { skillTools } from './skill.ts';
+import type { Skill } from '../skills/skill.ts';
 import { definitionOf, type Tool } from './tool.ts';
 import { write } from './write.ts';
 
@@ -22,13 +24,16 @@ export const builtinTools: readonly Tool[] = [read, write, edit, list, glob, gre
 export const sessionTools: readonly Tool[] = [...builtinTools, commit];
 
 /** Tools of a run. Coordinator and workers declare the same ones; each is refused the tools of the other. */
-export function runTools(carryOut: CarryOut): readonly Tool[] {
-  return [...builtinTools, submitPlan(carryOut), submitResult];
+export function runTools(carryOut: CarryOut, skills: readonly Skill[] = []): readonly Tool[] {
+  return [...builtinTools, submitPlan(carryOut), submitResult, ...skillTools(skills)];
 }
 
 /** Returns the tool definitions of a run, the same for the coordinator and all workers. Those of servers come last. */
-export function runDefinitions(served: readonly ServedTool[] = []): readonly ToolDefinition[] {
-  const tools = [...runTools(unplanned), ...servedTools(served, unplanned)];
+export function runDefinitions(
+  skills: readonly Skill[] = [],
+  served: readonly ServedTool[] = [],
+): readonly ToolDefinition[] {
+  const tools = [...runTools(unplanned, skills), ...servedTools(served, unplanned)];
   return tools.filter(({ served }) => served?.isDeferred !== true).map(definitionOf);
 }
 

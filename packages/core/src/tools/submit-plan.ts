@@ -13,6 +13,7 @@ const TASK = z.strictObject({
   dependsOn: z.optional(z.array(z.string()).check(z.describe('Ids of tasks whose work it builds on.'))),
   files: z.optional(z.array(z.string()).check(z.describe('Paths or globs it will change.'))),
   mode: z.optional(z.enum(['write', 'read']).check(z.describe('read: look and report, change nothing.'))),
+  agent: z.optional(z.string().check(z.describe('Name of the custom agent that does it, if one fits.'))),
 });
 
 export const SUBMIT_PLAN = 'submit_plan';
@@ -31,7 +32,13 @@ export function submitPlan(carryOut: CarryOut): Tool {
     subject: ({ tasks }) => tasks.map(({ id }) => id).join(', '),
     run: ({ tasks }, context) =>
       carryOut(
-        tasks.map(({ dependsOn = [], files = [], mode = 'write', ...task }) => ({ ...task, dependsOn, files, mode })),
+        tasks.map(({ dependsOn = [], files = [], mode = 'write', agent, ...task }) => ({
+          ...task,
+          dependsOn,
+          files,
+          mode,
+          ...(agent !== undefined && { agent }),
+        })),
         context,
       ),
   });

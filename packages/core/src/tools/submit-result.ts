@@ -3,9 +3,11 @@
 import * as z from 'zod/mini';
 import { createSimpleTool } from './tool.ts';
 
+export const SUBMIT_RESULT = 'submit_result';
+
 export const submitResult = createSimpleTool(
   {
-    name: 'submit_result',
+    name: SUBMIT_RESULT,
     description: 'Report your finished work, once, at the end: what was done, what was not, how it was checked.',
     input: z.strictObject({
       summary: z.string().check(z.minLength(1)),

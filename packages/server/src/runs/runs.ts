@@ -78,7 +78,14 @@ export class Runs {
     if (run === undefined) return this.#notHere(id);
     const proposed = stateOf((await readKept(this.#path(id))).records).proposed ?? [];
     const tasks = given.answer === 'run' ? (given.tasks ?? proposed) : [];
-    const wrong = given.answer === 'run' ? problems(tasks, { tasksMax: tasks.length, done: new Set() }) : [];
+    const wrong =
+      given.answer === 'run'
+        ? problems(tasks, {
+            tasksMax: tasks.length,
+            done: new Set(),
+            agents: proposed.flatMap(({ agent }) => agent ?? []),
+          })
+        : [];
     if (wrong.length > 0 && proposed.length > 0)
       return unfit(wrong.map(({ at, message }) => ({ path: `tasks.${at}`, message })));
     const other = tasks.findIndex(({ id: each, model }) => model !== proposed.find((task) => task.id === each)?.model);

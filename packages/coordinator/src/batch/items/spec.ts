@@ -41,6 +41,7 @@ type TaskTemplate = {
   readonly prompt: string;
   readonly gates: readonly string[];
   readonly model?: string; // as the user wrote it; not a template
+  readonly agent?: string; // by name; not a template
 };
 
 export type BatchLimits = {

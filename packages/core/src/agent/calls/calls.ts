@@ -23,6 +23,8 @@ import { endOrphans } from '../../tools/process/tree.ts';
 import { inputSummary, outputSummary } from '../../tools/summary.ts';
 import { runTool, type Tool, type ToolOutput, type TurnContext } from '../../tools/tool.ts';
 import type { Instructions } from '../../conversation/instructions.ts';
+import type { CallHooks } from '../../hooks/call-hooks.ts';
+import type { HookResult } from '../../hooks/hooks.ts';
 import { Lanes } from './lanes.ts';
 import { refusal } from './refused-calls.ts';
 
@@ -65,6 +67,8 @@ export type Bench = {
   readonly settled: (signal: AbortSignal) => Promise<void>;
   /** Called before a call runs. */
   readonly beforeCall?: (tool: Tool, input: Json) => Promise<void>;
+  /** Hooks of the user, or of a trusted project. */
+  readonly hooks?: CallHooks;
   /** Default timeout of a remote call. */
   readonly remoteTimeoutMs: number;
 };
@@ -269,6 +273,8 @@ async function execute(
   const { bench } = settling;
   if (signal.aborted) return ended(bench, label, { output: 'Interrupted before it was started.', isError: true });
   const { callId, callIndex, index, name } = label;
+  const blocked = await hooked(bench, bench.hooks?.before({ name: tool.name, args: input }, signal));
+  if (blocked !== undefined) return ended(bench, label, { output: `Not run: ${blocked}`, isError: true });
   bench.emit({ type: 'tool_execution_start', args: input, ...label });
   await bench.settled(signal);
   await bench.beforeCall?.(tool, input);
@@ -277,16 +283,27 @@ async function execute(
     if (isOpen) bench.emit({ type: 'tool_execution_delta', delta, callId, callIndex, index, name });
   };
   const context = { ...bench.context, callId, signal, onDelta, label };
-  const output = await runTool(tool, input, context).catch((error: unknown): ToolOutput => {
+  const ran = await runTool(tool, input, context).catch((error: unknown): ToolOutput => {
     if (!(error instanceof DroverError)) throw error;
     settling.failures.push(error.failure);
     return { output: notRun(error.failure), isError: true };
   });
   isOpen = false;
+  const told = { name: tool.name, args: input, output: ran.output };
+  const objection = await hooked(bench, bench.hooks?.after(told, signal));
+  const output = objection === undefined ? ran : { ...ran, output: `${ran.output}\n\n${objection}` };
   if (output.isError === true || tool.access === 'run') return ended(bench, label, output);
   const { text, leftOut } = await bench.instructions.newFor(tool.subject(input));
   for (const message of leftOut) bench.emit({ type: 'warning', message });
   return ended(bench, label, text === undefined ? output : { ...output, output: `${output.output}\n\n${text}` });
+}
+
+/** Waits for hooks of a call and tells their problems. Returns the words of the one that blocks. */
+async function hooked({ emit }: Bench, result: Promise<HookResult> | undefined): Promise<string | undefined> {
+  if (result === undefined) return undefined;
+  const { block, warnings } = await result;
+  for (const message of warnings) emit({ type: 'warning', message });
+  return block;
 }
 
 /** Returns the result text of a call that drover failed to run. */

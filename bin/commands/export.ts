@@ -1,0 +1,85 @@
+// drover export otlp <id>: sends the trace and metrics of a run or session to a collector, from its journal.
+
+import { writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { UsageError } from '@drover/core/errors';
+import type { Recorded } from '@drover/protocol/events';
+import { SpanFold } from '@drover/telemetry/fold';
+import { metricsOf } from '@drover/telemetry/metrics';
+import { metricsRequest, tracesRequest } from '@drover/telemetry/otlp';
+import { sendMetrics, sendSpans } from '@drover/telemetry/send';
+import { telemetrySettings, type TelemetrySettings } from '@drover/telemetry/settings';
+import type { Span } from '@drover/telemetry/span';
+import { command, flag, nonEmpty, value } from '../start/command.ts';
+import { exitCode } from '../start/exit-code.ts';
+import { redactorFor } from '../diagnostics.ts';
+import { findKept, offeredIds } from '../history/id.ts';
+import { checkUsable } from '../history/journal.ts';
+import { readRun } from '../history/run.ts';
+import { readSession } from '../history/session.ts';
+import { type Io, print } from '../io.ts';
+import { codeOf, stateFolder } from '../start/settings.ts';
+
+export const exportCommand = command({
+  word: { name: 'format', about: 'Format of the export: otlp', required: true, offered: () => ['otlp'] },
+  second: { name: 'id', about: 'Run or session: its id or a unique prefix', required: false, offered: offeredIds },
+  options: {
+    endpoint: value('Output:', 'URL', 'Collector (default: OTEL_EXPORTER_OTLP_ENDPOINT)', nonEmpty),
+    out: value('Output:', 'FILE', 'Write the trace to a file as JSON instead of sending it', nonEmpty),
+    content: flag('Output:', 'Include messages, arguments and results'),
+  },
+  examples: [
+    ['drover export otlp 1a2b3c --endpoint http://localhost:4318', 'Send the trace of a run to a collector'],
+    ['drover export otlp 1a2b3c --out trace.json', 'Write it to a file'],
+  ],
+  async run({ word, second, endpoint, out, content }, io) {
+    if (word !== 'otlp') throw new UsageError(`drover exports no '${word}'; write: drover export otlp RUN`);
+    if (second === undefined) throw new UsageError('name a run or a session: drover export otlp RUN');
+    const records = await recordsOf(second, io);
+    const settings = settingsFor(endpoint, { content, isSent: out === undefined }, io);
+    const spans = spansIn(records, settings);
+    if (spans.length === 0) throw new UsageError(`nothing of ${second} has ended yet, so there is nothing to export`);
+    if (out !== undefined) return written(resolve(io.cwd, out), spans, settings);
+    const problem = (await sendSpans(spans, settings)) ?? (await sendMetrics(spans, settings));
+    if (problem !== undefined) throw new UsageError(`the export failed: ${problem}`);
+    await print(io.stdout, `sent ${spans.length} spans of trace ${spans[0]?.traceId ?? ''}\n`);
+    return exitCode.done;
+  },
+});
+
+async function recordsOf(typed: string, io: Io): Promise<readonly Recorded[]> {
+  const home = stateFolder(io);
+  const { kind, id } = await findKept(home, typed);
+  const kept = kind === 'run' ? await readRun(home, id) : await readSession(home, id);
+  checkUsable(kept);
+  const redactor = await redactorFor(io);
+  return redactor.value(kept.records as never) as unknown as readonly Recorded[];
+}
+
+type Wish = { readonly content: boolean; readonly isSent: boolean };
+
+function settingsFor(endpoint: string | undefined, { content, isSent }: Wish, { env }: Io): TelemetrySettings {
+  const own = endpoint === undefined ? {} : { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_SDK_DISABLED: 'false' };
+  const somewhere = isSent ? {} : { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://localhost' };
+  const found = telemetrySettings({ ...somewhere, ...env, ...own });
+  if (found === undefined)
+    throw new UsageError('no collector is named: pass --endpoint, or set OTEL_EXPORTER_OTLP_ENDPOINT');
+  if ('problem' in found) throw new UsageError(found.problem);
+  return { ...found, content: content || found.content };
+}
+
+/** A span that a resumed run ended again counts as it ended last. */
+function spansIn(records: readonly Recorded[], settings: TelemetrySettings): readonly Span[] {
+  const fold = new SpanFold(settings);
+  const spans = new Map<string, Span>();
+  for (const record of records) for (const span of fold.take(record)) spans.set(span.spanId, span);
+  return [...spans.values()];
+}
+
+async function written(path: string, spans: readonly Span[], { resource }: TelemetrySettings): Promise<number> {
+  const request = { ...tracesRequest(spans, resource), ...metricsRequest(metricsOf(spans), resource) };
+  await writeFile(path, `${JSON.stringify(request, undefined, 2)}\n`).catch((error: unknown) => {
+    throw new UsageError(`--out: ${path} cannot be written (${codeOf(error)})`, { cause: error });
+  });
+  return exitCode.done;
+}
