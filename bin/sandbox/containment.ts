@@ -29,6 +29,7 @@ import { cannotKeep } from '../start/state-problem.ts';
 import { gitRunLater } from './git-run-later.ts';
 import { recordPlaceholders, removeLeftPlaceholders } from './placeholders.ts';
 import { projectView, topOf } from './project-view.ts';
+import { coalesceRefusals } from './refusals.ts';
 import { parseHost } from './hosts-and-modes.ts';
 import type { SandboxWish } from './sandbox-options.ts';
 import { isIn, realOf } from '@drover/sandbox/paths';
@@ -299,18 +300,20 @@ async function openSocket(
     ...(task !== undefined && { task }),
     ...(attempt !== undefined && { attempt }),
   };
+  const refusals = coalesceRefusals((event) => onConnection(event, place));
   try {
     const { openProxy } = await import('@drover/sandbox/net/proxy');
     const proxy = await openProxy({
       rules: net.map(({ rule }) => rule),
       socket,
       ...(upstream !== undefined && { upstream }),
-      onConnection: (connection) => onConnection({ type: 'network', ...connection }, place),
+      onConnection: (connection) => refusals.take({ type: 'network', ...connection }),
     });
     return {
       socket,
       async close() {
         await proxy.close();
+        refusals.flush();
         await rm(dirname(socket), { recursive: true, force: true });
       },
     };

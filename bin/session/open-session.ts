@@ -93,6 +93,7 @@ export async function containSession(
     tellTo: (session) => (tell = (event) => session.bus.emit(event, {})),
     async close() {
       await cleared;
+      tell = () => undefined; // nothing follows the end of a session
       await contained?.close();
       await rm(folder, { recursive: true, force: true });
     },

@@ -334,8 +334,9 @@ function gateWords({ passed, output }: Of<'gate_end'>): string {
 }
 
 /** A host that a command wanted and the sandbox does not allow. */
-export function refusedHost({ host, port, reason }: Of<'network'>): string {
-  return `the sandbox did not let a command reach ${host}:${port}${reason === undefined ? '' : `: ${reason}`}`;
+export function refusedHost({ host, port, reason, times = 1 }: Of<'network'>): string {
+  const place = `${host}${port === 0 ? '' : `:${port}`}${times > 1 ? ` (${times} times)` : ''}`;
+  return `the sandbox did not let a command reach ${place}${reason === undefined ? '' : `: ${reason}`}`;
 }
 
 function notShortened(failure: Failure | undefined): string {

@@ -85,6 +85,16 @@ inSandbox('limits of a command', (system) => {
     expect(readdirSync(root)).toEqual(['fill']);
   });
 
+  test('a command that uses up the files of the disk is ended with the reason', async () => {
+    const { root } = box(system);
+    const { files, ffree } = statfsSync(root);
+    if (files === 0) return void process.stderr.write('\n*** LEFT OUT: this file system does not count its files.\n\n');
+    const here = box(system, { root, limits: { diskFreeFiles: ffree - 2_000 } });
+    const script = 'for i in $(seq 200); do mkdir $i; (cd $i; touch $(seq 500)); sleep 0.02; done; sleep 20';
+    const ran = await runInside(here, script, { timeoutMs: 50_000 });
+    expect({ isDiskFull: ran.isDiskFull, endedBy: ran.endedBy }).toEqual({ isDiskFull: true, endedBy: 'abort' });
+  });
+
   test('a command that fills the disk of its private /tmp is ended too', async () => {
     // /tmp is a file system of its own; the workspace is on another.
     const folder = mkdtempSync('/dev/shm/drover-limits-');

@@ -57,6 +57,7 @@ export type NetworkEvent = {
   readonly port: number;
   readonly allowed: boolean;
   readonly reason?: string; // why the host was denied
+  readonly times?: number; // refusals that this event stands for, if more than one
 };
 
 /** A host that works for a run. */

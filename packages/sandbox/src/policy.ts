@@ -41,6 +41,7 @@ export type Limits = {
   readonly cpuSeconds: number;
   /** A command ends when less than this is free on the disk it works on. */
   readonly diskFreeBytes: number;
+  readonly diskFreeFiles: number;
 };
 
 export type SandboxPolicy = {

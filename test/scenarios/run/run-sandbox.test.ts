@@ -114,6 +114,16 @@ inSandbox('a run in the sandbox', () => {
     expect(stdout).toContain('hosts refused: far.example.com:80; allow one with --net HOST');
   });
 
+  test('refusals of one host are few events, and the report has their number', async () => {
+    const command = 'for i in $(seq 21); do curl -s http://far.example.com/; done';
+    const desk = await RunDesk.with(planned({ one: { answers: [shell(command), submits('done')] } }));
+    const { events, end } = await desk.run(['run', 'go', '--net', 'near.example.com']);
+    const times = events.flatMap((event) => (event.type === 'network' ? [event.times ?? 1] : []));
+    expect(times).toEqual([1, 1, 2, 4, 8, 5]);
+    const { stdout } = await desk.drover(['show', end.run ?? '']);
+    expect(stdout).toContain('hosts refused: far.example.com:80 (21 times)');
+  });
+
   test('--writable lets commands write to a folder outside, and a resumed run keeps it', async () => {
     const desk = await RunDesk.with({ answers: [] });
     const cache = join(desk.folder, 'cache');

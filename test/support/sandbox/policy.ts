@@ -23,6 +23,7 @@ export const POLICY: SandboxPolicy = {
       openFiles: 256,
       cpuSeconds: 60,
       diskFreeBytes: 1,
+      diskFreeFiles: 1,
     },
   },
   root: '/w/project',

@@ -232,9 +232,9 @@ export class RunState {
     }
   }
 
-  #connect({ host: name, port, allowed }: Of<'network'>): void {
+  #connect({ host: name, port, allowed, times = 1 }: Of<'network'>): void {
     const host = `${name}:${port}`;
-    if (!allowed) this.#blockedHosts.set(host, (this.#blockedHosts.get(host) ?? 0) + 1);
+    if (!allowed) this.#blockedHosts.set(host, (this.#blockedHosts.get(host) ?? 0) + times);
   }
 
   #begin(event: Of<'run_start'>): void {

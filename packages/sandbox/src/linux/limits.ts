@@ -23,6 +23,7 @@ export function machineLimits(): Limits {
     openFiles: 65_536,
     cpuSeconds: 4 * 3_600,
     diskFreeBytes: GIB / 2,
+    diskFreeFiles: 20_000,
   };
 }
 

@@ -11,7 +11,7 @@ import { statfsSync } from 'node:fs';
 import { mounts } from '@drover/sandbox/linux/bubblewrap';
 import { realOf } from '@drover/sandbox/paths';
 import { hasStarted } from '@drover/sandbox/sandbox';
-import type { SandboxPolicy } from '@drover/sandbox/policy';
+import type { Limits, SandboxPolicy } from '@drover/sandbox/policy';
 import { sealPaths, hasUnsealed } from '@drover/sandbox/seal';
 import { DroverError, ToolError } from '../../errors.ts';
 import { openBox, startAhead } from './boxes.ts';
@@ -21,7 +21,6 @@ import { programOn } from './program.ts';
 
 const COMPLAINT_CHARS_MAX = 1_000;
 const DISK_LOOK_MS = 500;
-const FILES_FREE_MIN = 20_000;
 const INTERRUPTED = 'interrupted before it was started';
 
 export type ShellSpec = {
@@ -113,7 +112,7 @@ function checkFolders(policy: SandboxPolicy): void {
  */
 function watchDisk({ root, folder, writable, system }: SandboxPolicy): Disposable & { readonly signal: AbortSignal } {
   const full = new AbortController();
-  const hasRoom = (place: string) => hasRoomIn(place, system.limits.diskFreeBytes);
+  const hasRoom = (place: string) => hasRoomIn(place, system.limits);
   const places = [root, folder, ...writable].filter(hasRoom);
   const timer = setInterval(() => {
     if (!places.every(hasRoom)) full.abort();
@@ -122,10 +121,10 @@ function watchDisk({ root, folder, writable, system }: SandboxPolicy): Disposabl
 }
 
 // A folder that was removed cannot fill the disk. Some file systems do not count their files.
-function hasRoomIn(folder: string, bytesMin: number): boolean {
+function hasRoomIn(folder: string, { diskFreeBytes, diskFreeFiles }: Limits): boolean {
   try {
     const { bavail, bsize, files, ffree } = statfsSync(folder);
-    return bavail * bsize >= bytesMin && (files === 0 || ffree >= FILES_FREE_MIN);
+    return bavail * bsize >= diskFreeBytes && (files === 0 || ffree >= diskFreeFiles);
   } catch (error) {
     if (error instanceof Error && 'code' in error) return true;
     throw error;
