@@ -176,7 +176,8 @@ export class Mailbox {
   async #keep(): Promise<void> {
     if ((await this.#reading.expire(this.address, EXPIRE_S)) > 0) return;
     // Only a group can make an empty stream, and without a trim that could remove entries. Its reader is not used.
-    await this.#reading.xgroup('CREATE', this.address, 'owner', '$', 'MKSTREAM');
+    // It fails if another call has made the stream meanwhile.
+    await bestEffort(this.#reading.xgroup('CREATE', this.address, 'owner', '$', 'MKSTREAM'));
     await this.#reading.expire(this.address, EXPIRE_S);
   }
 
