@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { DroverError, UsageError } from '@drover/core/errors';
 import type { ListedCommand } from './start/command-line.ts';
-import { asFlags, exitCodeTable, isAboutExitCodes } from './help/plain-forms.ts';
+import { wordsAsFlags, exitCodeTable, isAboutExitCodes } from './help/plain-forms.ts';
 import { codeOfFailure, codeOfStop, exitCode } from './start/exit-code.ts';
 import { complain, type Io, isGone, type Job, print, type StopCause, type StopListener, whenUnread } from './io.ts';
 import { plainlyTyped } from './start/plain-words.ts';
@@ -182,8 +182,8 @@ export async function main(given: readonly string[], io: Io): Promise<number> {
       return exitCode.done;
     }
     if (given.length === 0 && io.stdin.isTTY === true && io.stdout.isTTY === true)
-      return await (await import('./help/overview.ts')).openAlone(io);
-    const argv = asFlags(given);
+      return await (await import('./help/overview.ts')).openOverview(io);
+    const argv = wordsAsFlags(given);
     if (argv[0] === '--version') {
       const { version } = (await import('../package.json', { with: { type: 'json' } })).default;
       await print(io.stdout, `${version}\n`);

@@ -3,7 +3,7 @@
 
 import { join, relative } from 'node:path';
 import { readEntry, unchangedEntry, writeEntry, type CacheEntry } from '@drover/coordinator/batch/cache';
-import { branchesOf, changesOf, revive } from '@drover/coordinator/batch/changes';
+import { branchesOf, changesOf, commitChanges } from '@drover/coordinator/batch/changes';
 import { isGood, type Result, resultOf } from '@drover/coordinator/batch/results';
 import { type Tree, treeOf } from '@drover/coordinator/batch/items/tree';
 import type { KnownResult } from '@drover/coordinator/run/execute';
@@ -63,7 +63,7 @@ async function knownFrom({ batch, run, home, settings }: Of, git: Git, signal: A
     const entry = await readEntry(home, slot, tree);
     if (entry !== undefined) entries.set(task, entry);
   }
-  return revive(entries, { git, run, base });
+  return commitChanges(entries, { git, run, base });
 }
 
 type Here = { readonly git: Git; readonly hide: (line: string) => string };

@@ -16,7 +16,7 @@ import { MB, requireOwnFile } from '@drover/core/files/own-file';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import type { Io } from '../io.ts';
 import { watchForStop } from '../stop.ts';
-import { refuse, type SpecFile } from '../files/batch-spec.ts';
+import { refuseSpec, type SpecFile } from '../files/batch-spec.ts';
 
 const TASKS_MAX = 10_000;
 // A list of 10,000 files with variables is larger than 1 MB.
@@ -38,7 +38,7 @@ export type BatchPlace = {
 };
 
 /** Throws UsageError that lists all mistakes with their positions. */
-export async function prepare(specFile: SpecFile, place: BatchPlace, io: Io): Promise<Prepared> {
+export async function prepareBatch(specFile: SpecFile, place: BatchPlace, io: Io): Promise<Prepared> {
   const { repository, name, shard, isOneOfSeveral } = place;
   const { spec } = specFile;
   const stop = watchForStop(io, () => undefined);
@@ -47,12 +47,12 @@ export async function prepare(specFile: SpecFile, place: BatchPlace, io: Io): Pr
     const tree = await treeOf(git, repository.head, stop.signal);
     const sources = await sourcesOf(specFile, { repository, git, io }, stop.signal);
     const { items, problems, unmatched } = await selectItems(spec.select, { git, tree, sources }, stop.signal);
-    refuse([...problems, ...(isOneOfSeveral ? [] : unmatched)], specFile);
+    refuseSpec([...problems, ...(isOneOfSeveral ? [] : unmatched)], specFile);
     const owners = spec.group.by === 'codeowners' ? await readOwners(git, tree, stop.signal) : [];
     const made = tasksOf(spec, groupsOf(items, spec.group, { tree, owners }), name);
-    refuse(made.problems, specFile);
+    refuseSpec(made.problems, specFile);
     if (made.tasks.length > TASKS_MAX)
-      refuse(
+      refuseSpec(
         [
           {
             key: 'select',
@@ -75,7 +75,7 @@ async function sourcesOf(specFile: SpecFile, where: Where, signal: AbortSignal):
   const items = await listed(specFile, where, signal);
   const changed = select.diff === undefined ? undefined : await changedIn(where.git, select.diff, signal);
   if (changed !== undefined && isProblem(changed)) {
-    refuse(changed, specFile);
+    refuseSpec(changed, specFile);
     return { items, changed: undefined };
   }
   return { items, changed };
@@ -92,7 +92,7 @@ async function listed(
     command === undefined
       ? await readList(list ?? '-', specFile, io)
       : await itemsFrom({ command, cwd: repository.top, env: childEnvironment(io.env) }, signal);
-  refuse(problems, specFile);
+  refuseSpec(problems, specFile);
   return items;
 }
 

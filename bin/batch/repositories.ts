@@ -22,21 +22,21 @@ import { type Surrounded, surroundingsOf } from '../run/start-run.ts';
 import { loadSettings, stateFolder, type TrustOptions } from '../start/settings.ts';
 import { isPainted } from '../views/view-choice.ts';
 import type { BatchArgs } from './batch-options.ts';
-import { joinRepositories, weightiest } from './results/join.ts';
+import { joinRepositories, mostSevereExitCode } from './results/join.ts';
 import type { Within } from './history.ts';
-import { appendReport, FILES, openOut } from './results/outputs.ts';
-import { prepare } from './prepare.ts';
+import { appendReport, FILES, openOutputFolder } from './results/outputs.ts';
+import { prepareBatch } from './prepare.ts';
 import type { RepositoryEntry } from '../files/repositories-file.ts';
 import type { Threads } from '../run/running.ts';
 import { openShared, Turns } from './shared.ts';
-import { refuse, type SpecFile } from '../files/batch-spec.ts';
+import { refuseSpec, type SpecFile } from '../files/batch-spec.ts';
 import { type Batch, batchSettings, startBatch } from './start-batch.ts';
 
 const CLONE_MS_MAX = 30 * 60_000;
 const COMPLAINT_CHARS_MAX = 1_000;
 
 /** Prepares the batches of all repositories before anything runs. */
-export async function prepareAll(
+export async function prepareRepositories(
   args: BatchArgs,
   { specFile, entries }: { readonly specFile: SpecFile; readonly entries: readonly RepositoryEntry[] },
   io: Io,
@@ -45,20 +45,20 @@ export async function prepareAll(
   for (const entry of entries) {
     const around = await openEntry(entry, io, { trustsAll: args['trust-project'] });
     const place = { repository: around.repository, name: entry.name, shard: args.shard, isOneOfSeveral: true };
-    batches.push({ specFile, around, name: entry.name, prepared: await prepare(specFile, place, io) });
+    batches.push({ specFile, around, name: entry.name, prepared: await prepareBatch(specFile, place, io) });
   }
   // A glob that matches in no repository is a mistake, as it is with one repository.
   const [first] = batches;
   const nowhere = first?.prepared.unmatched.filter(({ key }) =>
     batches.every(({ prepared }) => prepared.unmatched.some((other) => other.key === key)),
   );
-  refuse(nowhere ?? [], specFile);
+  refuseSpec(nowhere ?? [], specFile);
   return batches;
 }
 
-export async function startAll(args: BatchArgs, batches: readonly Batch[], io: Io): Promise<number> {
+export async function startRepositories(args: BatchArgs, batches: readonly Batch[], io: Io): Promise<number> {
   const out = resolve(io.cwd, args.out ?? join('.drover', 'out'));
-  await openOut(out);
+  await openOutputFolder(out);
   const names = batches.map(({ name }) => name);
   const ids = batches.map(() => newId('run'));
   const limits: BatchLimits = batches[0]?.specFile.spec.limits ?? {};
@@ -70,7 +70,7 @@ export async function startAll(args: BatchArgs, batches: readonly Batch[], io: I
   const threads = args.threads ?? (await loadSettings(io, io.cwd)).threads;
   const workers = await workersOf(args, batches, io);
   const timeout = args.timeout ?? limits.timeoutMs;
-  const code = weightiest(
+  const code = mostSevereExitCode(
     await startEach({ ...args, budget, timeout }, { batches, ids, within, workers, threads }, io),
   );
   const joined = await joinRepositories(within, { code, junit: args.junit && resolve(io.cwd, args.junit) });

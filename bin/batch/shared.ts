@@ -14,7 +14,7 @@ import type { OpenLane } from '@drover/coordinator/admission/throttle';
 import { Limiter } from '@drover/coordinator/run/dispatch';
 import { runFolder, runJournalPath } from '@drover/coordinator/run/journal';
 import { UsageError } from '@drover/core/errors';
-import { Lock, ownerOf } from '@drover/core/journal/file/lock';
+import { Lock, lockOwner } from '@drover/core/journal/file/lock';
 import { Budget, Pot } from '@drover/core/model/spending/budget';
 import type { Cap } from '@drover/protocol/limits';
 import { childEnvironment } from '@drover/core/tools/process/environment';
@@ -127,7 +127,7 @@ function lockPot(home: string, payers: readonly string[]): Lock {
   const lock = Lock.take(path);
   if (lock !== undefined) return lock;
   throw new UsageError(
-    `the repositories of this batch share one budget, and process ${ownerOf(path)} works on one of them; resume when it has ended`,
+    `the repositories of this batch share one budget, and process ${lockOwner(path)} works on one of them; resume when it has ended`,
   );
 }
 

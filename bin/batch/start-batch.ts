@@ -17,9 +17,9 @@ import type { Shared } from '../run/running.ts';
 import { newSettings, startRun, type Surrounded } from '../run/start-run.ts';
 import type { BatchArgs } from './batch-options.ts';
 import { keepBatch, type Within } from './history.ts';
-import { openOut } from './results/outputs.ts';
+import { openOutputFolder } from './results/outputs.ts';
 import type { Prepared } from './prepare.ts';
-import { refuse, type SpecFile } from '../files/batch-spec.ts';
+import { refuseSpec, type SpecFile } from '../files/batch-spec.ts';
 import { mistakeOf } from '../files/values.ts';
 
 export type Batch = {
@@ -39,7 +39,7 @@ export async function startBatch(args: BatchArgs, batch: Batch, io: Io): Promise
   const run = await batchSettings(args, batch, io);
   const model = ownModel(args, batch, io);
   const out = resolve(io.cwd, args.out ?? join(repository.top, '.drover', 'out'));
-  await openOut(out);
+  await openOutputFolder(out);
   const id = among?.id ?? newId('run');
   const { shard, junit, summary } = args;
   await keepBatch(config.home, id, {
@@ -89,7 +89,7 @@ export function ownModel(
   if (model === undefined) return undefined;
   const place = { settings: around.settings, top: around.repository.top, io };
   const mistake = mistakeOf(() => modelLabel(model, args, place));
-  if (mistake !== undefined) refuse([{ key: 'task.model', message: mistake }], specFile);
+  if (mistake !== undefined) refuseSpec([{ key: 'task.model', message: mistake }], specFile);
   return modelLabel(model, args, place);
 }
 

@@ -3,7 +3,7 @@
 import { basename, resolve } from 'node:path';
 import { UsageError } from '@drover/core/errors';
 import { type BatchArgs, batchOptions } from '../batch/batch-options.ts';
-import { prepare } from '../batch/prepare.ts';
+import { prepareBatch } from '../batch/prepare.ts';
 import { readRepositories } from '../files/repositories-file.ts';
 import { commandKeys, readSpec, type SpecFile } from '../files/batch-spec.ts';
 import type { Batch } from '../batch/start-batch.ts';
@@ -43,12 +43,12 @@ export const batch = command({
     const batches =
       entries === undefined
         ? [await prepareHere(args, specFile, io)]
-        : await (await import('../batch/repositories.ts')).prepareAll(args, { specFile, entries }, io);
+        : await (await import('../batch/repositories.ts')).prepareRepositories(args, { specFile, entries }, io);
     if (args.list) return (await import('../batch/list.ts')).listTasks(batches, args.json, io);
     if (args['dry-run']) return (await import('../batch/dry-run.ts')).dryRun(args, batches, io);
     const [only] = batches;
     if (entries !== undefined || only === undefined)
-      return (await import('../batch/repositories.ts')).startAll(args, batches, io);
+      return (await import('../batch/repositories.ts')).startRepositories(args, batches, io);
     return (await import('../batch/start-batch.ts')).startBatch(args, only, io);
   },
 });
@@ -57,5 +57,5 @@ async function prepareHere(args: BatchArgs, specFile: SpecFile, io: Io): Promise
   const around = await surroundingsOf(args.cwd, io, { trustsAll: args['trust-project'] });
   const name = basename(around.repository.top);
   const place = { repository: around.repository, name, shard: args.shard, isOneOfSeveral: false };
-  return { specFile, around, name, prepared: await prepare(specFile, place, io) };
+  return { specFile, around, name, prepared: await prepareBatch(specFile, place, io) };
 }

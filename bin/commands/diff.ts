@@ -6,7 +6,7 @@ import { redactorFor } from '../diagnostics.ts';
 import { offeredIds } from '../history/id.ts';
 import { offeredTasks } from '../history/run-records.ts';
 import { complain, type Io, print, tellJson } from '../io.ts';
-import { colourPatch, colourStat, readable } from '../result/diff-style.ts';
+import { colourPatch, colourStat, readablePatch } from '../result/diff-style.ts';
 import { type RunDiff, withDiff } from '../result/run-diff.ts';
 import { type NamedRun, runNamed } from '../result/run-store.ts';
 import { command, flag, type Values } from '../start/command.ts';
@@ -75,7 +75,7 @@ async function text(changes: RunDiff, args: DiffArgs, io: Io): Promise<string> {
   const parts = await Promise.all(
     formsOf(args).map(async (form) => {
       const raw = await changes.text({ form, ...(Number.isFinite(columns) && { columns }) });
-      const safe = forLog(redactor.text(readable(raw)), io.env);
+      const safe = forLog(redactor.text(readablePatch(raw)), io.env);
       return form === 'patch' ? colourPatch(safe, style) : form === 'stat' ? colourStat(safe, style) : safe;
     }),
   );

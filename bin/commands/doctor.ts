@@ -4,7 +4,7 @@
 
 import { command, flag, nonEmpty, value } from '../start/command.ts';
 import { redactorFor } from '../diagnostics.ts';
-import { codeOf, type Finding, shown } from '../doctor/finding.ts';
+import { doctorExitCode, type Finding, findingLines } from '../doctor/finding.ts';
 import { machineFindings } from '../doctor/machine.ts';
 import { lookAtPlace } from '../doctor/place.ts';
 import { sandboxFindings } from '../doctor/sandbox.ts';
@@ -37,9 +37,9 @@ export const doctor = command({
       ...finding,
       says: redactor.text(finding.says),
     }));
-    const code = codeOf(findings);
+    const code = doctorExitCode(findings);
     const program = { ok: code === 0, checks: findings };
-    await (json ? tellJson(io, program) : tell(io, shown(findings, io)));
+    await (json ? tellJson(io, program) : tell(io, findingLines(findings, io)));
     return code;
   },
 });

@@ -15,11 +15,11 @@ import { type Io, tell, tellJson } from '../io.ts';
 import type { Paper } from '../history/facts.ts';
 import { adviceLine } from '../history/state.ts';
 import {
-  findOld,
+  findOldJournals,
   landedOf,
   type OldThing,
   payersInUse,
-  removeOld,
+  removeOldJournals,
   type Staying,
   unfinishedRuns,
 } from '../gc/old-journals.ts';
@@ -80,7 +80,7 @@ async function look(home: string, olderThanMs: number | undefined, io: Io): Prom
     if (keptWork.some(({ what, why }) => `${what} ${why}`.includes(run))) return 'some of its work is kept';
     return payers.has(run) ? 'it shares a budget with a run that can go on' : undefined;
   };
-  const { garbage: old, kept } = await findOld({ home, olderThanMs, needed });
+  const { garbage: old, kept } = await findOldJournals({ home, olderThanMs, needed });
   const results = await findOldResults(home, olderThanMs);
   return {
     workspaces,
@@ -131,7 +131,7 @@ async function removeFound({ workspaces, old, results }: Found, home: string, io
   await removeOldResults(home, results);
   // Remove journals last, because they record what landed.
   const stayed = await removeGarbage(workspaces, await optionsFor(home, io));
-  return [...stayed, ...(await removeOld(home, old))];
+  return [...stayed, ...(await removeOldJournals(home, old))];
 }
 
 type Done = { readonly stayed: readonly Staying[]; readonly isAgreed: boolean; readonly home: string };

@@ -7,7 +7,7 @@ import { exitCode } from '../start/exit-code.ts';
 import { exampleBatch } from '../init/batch-text.ts';
 import { projectConfig, userConfig } from '../init/config-text.ts';
 import { lookAtProject } from '../init/project.ts';
-import { type FileDraft, writeAll, type Written } from '../init/write-files.ts';
+import { type FileDraft, writeMissingFiles, type Written } from '../init/write-files.ts';
 import { type Io, print } from '../io.ts';
 import { projectFolders } from '@drover/trust/place';
 import { configPaths, stateFolder, workFolder } from '../start/settings.ts';
@@ -28,7 +28,7 @@ export const init = command({
   async run({ user, cwd: folder }, io) {
     const cwd = await workFolder(folder, io);
     const plan = user ? await userPlan(io, cwd) : await projectPlan(io, cwd);
-    await print(io.stdout, told(await writeAll(plan.drafts), plan.next, io));
+    await print(io.stdout, told(await writeMissingFiles(plan.drafts), plan.next, io));
     return exitCode.done;
   },
 });

@@ -74,7 +74,7 @@ async function replayRun(kept: KeptRun, { speed, ...wanted }: Wanted, { io, stop
   checkUsable(kept);
   const { id, state } = kept;
   if (kept.past === undefined) throw new UsageError(`run ${id} has not begun, so there is nothing to replay`);
-  const { contradiction, performRun, RecordedClock } = await import('../replay/run-performance.ts');
+  const { replayContradiction, performRun, RecordedClock } = await import('../replay/run-performance.ts');
   const isPicture = isPainted(wanted, io);
   const clock = new RecordedClock(speed ?? (isPicture ? 1 : 0));
   const view = await openRunView(wanted, io, clock.now);
@@ -85,7 +85,7 @@ async function replayRun(kept: KeptRun, { speed, ...wanted }: Wanted, { io, stop
   await performRun(shown, { view, clock }, stop.signal);
   if (stop.signal.aborted) return codeOfStop(stop.cause());
   if (state.end === undefined) await view.say('the run was interrupted here');
-  return verdict(contradiction(events), `the same as recorded: ${count(events.length)} events`, { view, io });
+  return verdict(replayContradiction(events), `the same as recorded: ${count(events.length)} events`, { view, io });
 }
 
 async function replaySession(kept: KeptSession, open: () => Promise<View>, { io, stop }: Around): Promise<number> {
@@ -95,11 +95,11 @@ async function replaySession(kept: KeptSession, open: () => Promise<View>, { io,
   if (past === undefined || recording.turns.length === 0)
     throw new UsageError(`nothing was asked in session ${id} yet, so there is nothing to replay`);
   const view = await open();
-  const [{ perform }, { firstDifference }] = await Promise.all([
+  const [{ replaySession }, { firstDifference }] = await Promise.all([
     import('../replay/performance.ts'),
     import('../replay/comparison.ts'),
   ]);
-  const performed = await perform({ recording, model: past.model, cwd: past.cwd, view }, stop.signal);
+  const performed = await replaySession({ recording, model: past.model, cwd: past.cwd, view }, stop.signal);
   if (stop.signal.aborted) return codeOfStop(stop.cause());
   const same = `the same as recorded: ${count(recording.messages.length)} messages`;
   return verdict(await firstDifference(recording, performed), same, { view, io });

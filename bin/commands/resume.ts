@@ -7,7 +7,7 @@ import type { Io } from '../io.ts';
 import { findKept, HOW_TO_BEGIN, type Kept, offeredIds, shortIdIn } from '../history/id.ts';
 import { checkUsable, eventsIn } from '../history/journal.ts';
 import { type KeptSession, readSession } from '../history/session.ts';
-import { nextForRun, nextStep } from '../history/state.ts';
+import { nextStepOfRun, nextStep } from '../history/state.ts';
 import { runOptions, untyped } from '../run/run-options.ts';
 import { loadSettings, stateFolder } from '../start/settings.ts';
 import { oneLine } from '../views/text/terminal-text.ts';
@@ -97,15 +97,15 @@ async function resumeSession(args: Values<typeof resumeOptions>, kept: KeptSessi
 }
 
 async function newestOpen(home: string): Promise<Kept> {
-  const { isAtWork, listKept, wasInterrupted } = await import('../history/rows.ts');
-  const rows = listKept(home);
+  const { isAtWork, listRunsAndSessions, wasInterrupted } = await import('../history/rows.ts');
+  const rows = listRunsAndSessions(home);
   const [newest] = rows;
   if (newest === undefined) throw new UsageError(`there are no runs or sessions yet; ${HOW_TO_BEGIN}`);
   const open = rows.find((row) => wasInterrupted(home, row));
   if (open !== undefined) return open;
   const state = isAtWork(home, newest) ? 'live' : newest.state;
   const short = shortIdIn(home, newest.id);
-  const next = newest.kind === 'run' ? nextForRun({ ...newest, state }, short) : nextStep(state, short);
+  const next = newest.kind === 'run' ? nextStepOfRun({ ...newest, state }, short) : nextStep(state, short);
   const which = `the newest is ${short} (${oneLine(newest.title, TITLE_COLUMNS)}), which is ${state}`;
   throw new UsageError(`no run or session was interrupted; ${which}: ${next}`);
 }

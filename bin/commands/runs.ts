@@ -5,7 +5,7 @@ import { redactorFor } from '../diagnostics.ts';
 import { exitCode } from '../start/exit-code.ts';
 import { type Io, print } from '../io.ts';
 import { keptIds, shortId } from '../history/id.ts';
-import { isAtWork, listKept } from '../history/rows.ts';
+import { isAtWork, listRunsAndSessions } from '../history/rows.ts';
 import { tableOf } from '../history/table.ts';
 import { stateFolder } from '../start/settings.ts';
 import { count } from '../views/text/figures.ts';
@@ -28,7 +28,7 @@ export const runs = command({
   ],
   async run({ all, json }, io) {
     const home = stateFolder(io);
-    const rows = listKept(home);
+    const rows = listRunsAndSessions(home);
     const redactor = await redactorFor(io);
     const shown = (all ? rows : rows.slice(0, NEWEST)).map((row) => ({
       row: redactor.value(row as never) as typeof row,

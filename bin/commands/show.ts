@@ -16,7 +16,7 @@ import { type KeptSession, readSession } from '../history/session.ts';
 import { offeredTasks } from '../history/run-records.ts';
 import { runSummaryOf, type RunSummary, standingOf } from '../history/summary/run-summary.ts';
 import { headOf, summaryOf, type SessionSummary } from '../history/summary/session-summary.ts';
-import { adviceLine, nextForRun, nextStep } from '../history/state.ts';
+import { adviceLine, nextStepOfRun, nextStep } from '../history/state.ts';
 import { taskLines, taskSummaryOf } from '../history/summary/task-summary.ts';
 import { stateFolder } from '../start/settings.ts';
 import { linesView } from '../views/lines.ts';
@@ -96,7 +96,7 @@ async function showRun(kept: KeptRun, { task: typed, json }: How, io: Io): Promi
     const isLeft = summary.canGoOn && !summary.live && rowsOf(kept.state).some(isCancelled(task.id));
     const next = [
       `see its events with: drover logs ${short} ${task.id}`,
-      ...(isLeft ? [nextForRun(summary, short)] : []),
+      ...(isLeft ? [nextStepOfRun(summary, short)] : []),
     ].map((advice) => adviceLine(advice, paper.columns));
     await tell(io, `${taskLines(taskSummaryOf(kept, task), task, paper)}\n${next.join('')}`);
   } else await tell(io, toldRun(summary, kept, { paper, short }));
@@ -114,7 +114,7 @@ type Telling = { readonly paper: Paper; readonly short: string };
 function toldRun(summary: RunSummary, kept: KeptRun, { paper, short }: Telling): string {
   const isOver = kept.state.end !== undefined && summary.state !== 'live' && kept.failure === undefined;
   if (isOver) return reportOf(kept.state, paper, 'later');
-  return `${standingOf(summary, kept, paper)}\n${adviceLine(nextForRun(summary, short), paper.columns)}`;
+  return `${standingOf(summary, kept, paper)}\n${adviceLine(nextStepOfRun(summary, short), paper.columns)}`;
 }
 
 async function showSession(kept: KeptSession, json: boolean, io: Io): Promise<number> {

@@ -20,7 +20,7 @@ export type Finding = {
 };
 
 /** Exit code. Failed requests to a provider have their own code, because this machine is fine. */
-export function codeOf(findings: readonly Finding[]): number {
+export function doctorExitCode(findings: readonly Finding[]): number {
   const bad = findings.filter(({ state }) => state === 'bad');
   if (bad.length === 0) return exitCode.done;
   return bad.every(({ asked }) => asked === true) ? exitCode.provider : exitCode.usage;
@@ -33,7 +33,7 @@ const LOOKS = {
 } as const satisfies Record<State, readonly [Parameters<Style>[0], string, string]>;
 
 /** One line per finding, with its fix below. */
-export function shown(findings: readonly Finding[], io: Io): string {
+export function findingLines(findings: readonly Finding[], io: Io): string {
   const style = styleFor(io.stdout, io.env);
   const columns = columnsOf(io.stdout);
   const nameColumns = Math.max(...findings.map(({ check }) => check.length)) + 2;
@@ -52,7 +52,7 @@ function verdict(findings: readonly Finding[]): string {
   const bad = findings.filter(({ state }) => state === 'bad').length;
   if (bad === 0) return 'drover can work here.';
   const must = bad === 1 ? 'One problem has' : `${bad} problems have`;
-  return codeOf(findings) === exitCode.provider
+  return doctorExitCode(findings) === exitCode.provider
     ? 'This machine is ready, but a provider is not.'
     : `${must} to be fixed first; drover demo works without a key.`;
 }

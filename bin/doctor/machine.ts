@@ -1,7 +1,7 @@
 // Checks what drover needs of the machine: Node, git, bash, ripgrep, and a way to find processes it started.
 
 import { readFile } from 'node:fs/promises';
-import { checkGit, openRepository } from '@drover/coordinator/git/repository';
+import { checkGitVersion, openRepository } from '@drover/coordinator/git/repository';
 import { ToolError, UsageError } from '@drover/core/errors';
 import { newId } from '@drover/core/ids';
 import { runChild } from '@drover/core/tools/process/child';
@@ -35,7 +35,7 @@ export async function machineFindings(io: Io, cwd: string): Promise<readonly Fin
 
 async function gitFindings(io: Io, cwd: string): Promise<readonly Finding[]> {
   try {
-    const says = await checkGit(cwd, childEnvironment(io.env));
+    const says = await checkGitVersion(cwd, childEnvironment(io.env));
     return [{ check: 'git', state: 'good', says }, await repositoryFinding(io, cwd)];
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;

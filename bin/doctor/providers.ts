@@ -8,7 +8,7 @@ import { knownProviders } from '@drover/core/model/catalog';
 import type { Provider } from '@drover/core/model/provider';
 import { buildRequest } from '@drover/core/model/request';
 import { defaultModel } from '../model/model-names.ts';
-import { chooseModel, keyIn, type ModelChoice } from '../model/model-choice.ts';
+import { chooseModel, apiKeyIn, type ModelChoice } from '../model/model-choice.ts';
 import { shownAddress } from '../model/list-models.ts';
 import { openProvider } from '../model/open-provider.ts';
 import { type Settings, textOf } from '../start/settings.ts';
@@ -60,7 +60,7 @@ function sorted(settings: Settings): readonly [readonly Usable[], readonly Findi
   const look = ({ id, keyEnv, address, isConfigured }: Keyed): void => {
     const where = address === undefined ? '' : ` at ${shownAddress(address)}`;
     try {
-      if (keyIn(settings, keyEnv) !== undefined) usable.push({ id, how: `${keyEnv} is set${where && `,${where}`}` });
+      if (apiKeyIn(settings, keyEnv) !== undefined) usable.push({ id, how: `${keyEnv} is set${where && `,${where}`}` });
       else if (isConfigured) {
         const says = `your config names ${keyEnv} for ${id}, and it is not set`;
         broken.push({ check: 'providers', state: 'note', says, fix: `export ${keyEnv}=…` });

@@ -1,7 +1,7 @@
 // The batch spec: its schema, and its reader, which keeps the place of every key.
 //
 // Mistakes of the spec by itself are told here. Mistakes that only show next to a repository are told later
-// (`refuse`), at the places of the keys.
+// (`refuseSpec`), at the places of the keys.
 
 import { createHash } from 'node:crypto';
 import { basename, relative, resolve } from 'node:path';
@@ -16,7 +16,7 @@ import {
   type Select,
   type StopWhenFailed,
 } from '@drover/coordinator/batch/items/spec';
-import { namesIn, quotedIn, TEMPLATE_NAMES, variableIn } from '@drover/coordinator/batch/template';
+import { templateNames, quotedTemplates, TEMPLATE_NAMES, templateVariable } from '@drover/coordinator/batch/template';
 import { UsageError } from '@drover/core/errors';
 import { requireOwnFile } from '@drover/core/files/own-file';
 import { suggestion } from '@drover/documents/suggestion';
@@ -148,16 +148,19 @@ function checkTemplates(spec: z.output<typeof fields>, context: z.RefinementCtx)
   const tell = (path: (string | number)[], piece: string, message: string) =>
     context.addIssue({ code: 'custom', path: ['task', ...path], message, params: { piece } });
   const check = (path: (string | number)[], written = ''): void => {
-    for (const { name, whole, isName } of namesIn(written)) {
+    for (const { name, whole, isName } of templateNames(written)) {
       // A command's output may define variables, so they are checked after it has run.
-      if (isName && (known.includes(name) || (variableIn(name) !== undefined && spec.select.command !== undefined)))
+      if (
+        isName &&
+        (known.includes(name) || (templateVariable(name) !== undefined && spec.select.command !== undefined))
+      )
         continue;
       const near = suggestion(name, known) || `; known are ${known.join(', ')}`;
       tell(path, whole, `there is no {{ ${name} }}${near}; braces that shall stay are \\{{`);
     }
   };
   const checkCommand = (path: (string | number)[], command: string): void => {
-    for (const { name, whole } of quotedIn(command))
+    for (const { name, whole } of quotedTemplates(command))
       tell(path, whole, `{{ ${name} }} stands in quotes; leave them out: it is quoted for the shell`);
     check(path, command);
   };
@@ -233,7 +236,7 @@ export function parseSpec(written: string, file: string): Pick<SpecFile, 'spec' 
 }
 
 /** Throws UsageError if there are any mistakes. */
-export function refuse(problems: readonly SpecProblem[], { place }: SpecFile): void {
+export function refuseSpec(problems: readonly SpecProblem[], { place }: SpecFile): void {
   if (problems.length === 0) return;
   const line = ({ key, message, near }: SpecProblem) =>
     `${place(key)}: ${message}${near === undefined ? '' : suggestion(near.word, near.known)}`;

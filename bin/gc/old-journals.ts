@@ -15,7 +15,7 @@ import { removeAll } from '@drover/coordinator/git/removal';
 import { Lock } from '@drover/core/journal/file/lock';
 import { journalPath } from '@drover/core/journal/session-journal';
 import { keptBatch } from '../batch/history.ts';
-import { isAtWork, type KeptRow, listKept } from '../history/rows.ts';
+import { isAtWork, type KeptRow, listRunsAndSessions } from '../history/rows.ts';
 import { readRun } from '../history/run.ts';
 
 const GONE = '.gone-';
@@ -40,11 +40,11 @@ export type Search = {
 };
 
 /** Lists the journals. Read-only. */
-export async function findOld({ home, olderThanMs, needed }: Search): Promise<Old> {
+export async function findOldJournals({ home, olderThanMs, needed }: Search): Promise<Old> {
   const garbage: OldThing[] = [...(await leftovers(home))];
   const kept: Staying[] = [];
   const now = Date.now();
-  for (const row of olderThanMs === undefined ? [] : listKept(home)) {
+  for (const row of olderThanMs === undefined ? [] : listRunsAndSessions(home)) {
     if (!(now - Date.parse(row.updatedAt) >= (olderThanMs ?? 0))) continue;
     const what = row.id.startsWith('run_') || row.id.startsWith('ses_') ? row.id : `${row.kind} ${row.id}`;
     const path = pathOf(home, row);
@@ -55,7 +55,7 @@ export async function findOld({ home, olderThanMs, needed }: Search): Promise<Ol
     else {
       const why = `over for at least ${spanOf(olderThanMs ?? 0)}`;
       const bytes = await bytesIn(dirname(path));
-      garbage.push({ what, why, bytes, path: dirname(path), stamp: await stampOf(path) });
+      garbage.push({ what, why, bytes, path: dirname(path), stamp: await journalStamp(path) });
     }
   }
   return { garbage, kept };
@@ -63,7 +63,7 @@ export async function findOld({ home, olderThanMs, needed }: Search): Promise<Ol
 
 /** Runs that are at work or can be resumed: nothing of them is garbage. */
 export function unfinishedRuns(home: string): ReadonlySet<string> {
-  const open = listKept(home).filter(
+  const open = listRunsAndSessions(home).filter(
     (row) =>
       row.kind === 'run' &&
       (row.canGoOn || row.state === 'damaged' || row.state === 'newer' || isRunLive(home, row.id)),
@@ -116,19 +116,19 @@ async function leftovers(home: string): Promise<readonly OldThing[]> {
 }
 
 /** Removes journals that are unchanged since they were listed. Returns those that stay, with the reason. */
-export async function removeOld(home: string, list: readonly OldThing[]): Promise<readonly Staying[]> {
+export async function removeOldJournals(home: string, list: readonly OldThing[]): Promise<readonly Staying[]> {
   const kept: Staying[] = [];
   for (const { what, path, stamp } of list) {
     const why = stamp === undefined ? undefined : await setAside({ home, folder: path, stamp });
     if (why === undefined) continue;
     kept.push({ what, why });
   }
-  await sweepAside(home);
+  await deleteSetAsideJournals(home);
   return kept;
 }
 
 /** Deletes journals that were set aside, including those of a killed process. */
-export async function sweepAside(home: string): Promise<void> {
+export async function deleteSetAsideJournals(home: string): Promise<void> {
   const left = (await readdir(home)).filter((name) => name.startsWith(GONE));
   for (const name of left) await removeAll(join(home, name));
 }
@@ -144,7 +144,7 @@ export async function setAside(
   const lock = Lock.take(`${journal}.lock`);
   if (lock === undefined) return 'somebody is at work on it';
   try {
-    if ((await stampOf(journal)) !== stamp) return 'it has changed';
+    if ((await journalStamp(journal)) !== stamp) return 'it has changed';
     await first();
     await rename(folder, join(home, `${GONE}${randomUUID()}`));
     return undefined;
@@ -160,7 +160,7 @@ export function spanOf(ms: number): string {
 }
 
 /** A value that changes whenever the journal does. */
-export async function stampOf(journal: string): Promise<string> {
+export async function journalStamp(journal: string): Promise<string> {
   const { mtimeMs, size } = await stat(journal);
   return `${mtimeMs} ${size}`;
 }

@@ -15,7 +15,7 @@ const OVERVIEW = `drover turns one goal into many small tasks, and brings the re
 
 `;
 
-export async function openAlone(io: Io): Promise<number> {
+export async function openOverview(io: Io): Promise<number> {
   const missing = await missingModel(io);
   if (missing === undefined) return (await import('../commands/chat.ts')).chat.run(NOTHING_TYPED, io);
   await print(io.stdout, `${OVERVIEW}Next: ${missing}\n`);

@@ -109,8 +109,8 @@ function bare(id: string): string {
 
 /** Some of them, newest first, each with its goal or first prompt. */
 async function listed(home: string, ids: readonly string[], some: readonly string[]): Promise<string> {
-  const { listKept } = await import('./rows.ts');
-  const rows = listKept(home).filter(({ id }) => some.includes(id));
+  const { listRunsAndSessions } = await import('./rows.ts');
+  const rows = listRunsAndSessions(home).filter(({ id }) => some.includes(id));
   const words = rows.slice(0, LISTED_MAX).map(({ id, title }) => `${shortId(id, ids)}${titled(title)}`);
   return [...words, ...(rows.length > LISTED_MAX ? [`${rows.length - LISTED_MAX} more`] : [])].join(', ');
 }

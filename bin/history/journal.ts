@@ -5,7 +5,7 @@ import { isEventType, type Recorded } from '@drover/protocol/events';
 import { describe, type Failure } from '@drover/protocol/failures';
 import { DroverError } from '@drover/core/errors';
 import { FORMAT_VERSION, readContents } from '@drover/core/journal/file/format';
-import { isTaken, ownerOf } from '@drover/core/journal/file/lock';
+import { isTaken, lockOwner } from '@drover/core/journal/file/lock';
 import { retell } from '@drover/core/journal/retelling';
 import type { ReadTo } from '@drover/core/journal/file/tail';
 import type { JsonObject } from '@drover/protocol/json';
@@ -21,7 +21,7 @@ export type KeptJournal = {
   readonly problem: string | undefined;
 };
 
-export async function readKept(path: string): Promise<KeptJournal> {
+export async function readStoredJournal(path: string): Promise<KeptJournal> {
   const file = await readFile(path);
   const { version, records, goodBytes: bytes, lastSum: sum, damage } = readContents(file);
   // The first line is the head, unless it is not written yet.
@@ -53,6 +53,6 @@ export function eventsIn({ records, live }: Pick<KeptJournal, 'records' | 'live'
 
 /** Throws if another process writes the journal, or if it can't be read to its end. */
 export function checkUsable({ path, live, failure }: KeptJournal): void {
-  if (live) throw new DroverError({ kind: 'journal.busy', path, owner: ownerOf(`${path}.lock`) });
+  if (live) throw new DroverError({ kind: 'journal.busy', path, owner: lockOwner(`${path}.lock`) });
   if (failure !== undefined) throw new DroverError(failure);
 }

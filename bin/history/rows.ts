@@ -6,7 +6,7 @@ import { isLive, listSessions, type SessionRow } from '@drover/core/journal/sess
 export type KeptRow = RunRow | SessionRow;
 
 /** All runs and sessions, newest first. */
-export function listKept(home: string): readonly KeptRow[] {
+export function listRunsAndSessions(home: string): readonly KeptRow[] {
   const rows: readonly KeptRow[] = [...listRuns(home), ...listSessions(home)];
   return rows.toSorted((a, b) => (a.updatedAt < b.updatedAt ? 1 : -1));
 }

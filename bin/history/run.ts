@@ -7,7 +7,7 @@ import type { RunState, TaskProgress } from '@drover/coordinator/view/state';
 import { UsageError } from '@drover/core/errors';
 import { nearest } from '@drover/documents/suggestion';
 import { clean } from '../views/text/terminal-text.ts';
-import { type KeptJournal, readKept } from './journal.ts';
+import { type KeptJournal, readStoredJournal } from './journal.ts';
 
 const NAMED_MAX = 8;
 
@@ -19,7 +19,7 @@ export type KeptRun = KeptJournal & {
 };
 
 export async function readRun(home: string, id: string): Promise<KeptRun> {
-  const kept = await readKept(runJournalPath(home, id));
+  const kept = await readStoredJournal(runJournalPath(home, id));
   // Records of a newer version are not interpreted.
   const known = kept.failure?.kind === 'journal.newer' ? [] : kept.records;
   return { ...kept, id, home, past: readRunHistory(known), state: stateOf(known) };

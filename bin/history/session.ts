@@ -2,7 +2,7 @@
 
 import { type Past, pastOf } from '@drover/core/journal/history';
 import { journalPath } from '@drover/core/journal/session-journal';
-import { type KeptJournal, readKept } from './journal.ts';
+import { type KeptJournal, readStoredJournal } from './journal.ts';
 
 export type KeptSession = KeptJournal & {
   readonly id: string;
@@ -11,7 +11,7 @@ export type KeptSession = KeptJournal & {
 };
 
 export async function readSession(home: string, id: string): Promise<KeptSession> {
-  const kept = await readKept(journalPath(home, id));
+  const kept = await readStoredJournal(journalPath(home, id));
   // Records of a newer version are not interpreted.
   const past = kept.failure?.kind === 'journal.newer' ? undefined : pastOf(kept.records);
   return { ...kept, id, home, past };

@@ -53,7 +53,7 @@ export function nextStep(state: State, short: string): string {
 export type RunStanding = { readonly state: State; readonly canGoOn: boolean };
 
 /** The same for a run. */
-export function nextForRun({ state, canGoOn }: RunStanding, short: string): string {
+export function nextStepOfRun({ state, canGoOn }: RunStanding, short: string): string {
   if (state === 'live' || state === 'damaged' || state === 'newer') return nextStep(state, short);
   if (canGoOn) return nextStep('open', short);
   return state === 'done' ? `look at it with: drover show ${short}` : `see why with: drover show ${short}`;

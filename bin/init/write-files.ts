@@ -8,7 +8,7 @@ import { codeOf } from '../start/settings.ts';
 export type FileDraft = { readonly path: string; readonly text: string; readonly about: string };
 export type Written = FileDraft & { readonly isNew: boolean };
 
-export async function writeAll(drafts: readonly FileDraft[]): Promise<readonly Written[]> {
+export async function writeMissingFiles(drafts: readonly FileDraft[]): Promise<readonly Written[]> {
   const written: Written[] = [];
   for (const draft of drafts) written.push({ ...draft, isNew: await writeNew(draft) });
   return written;

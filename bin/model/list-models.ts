@@ -7,7 +7,7 @@ import { type Settings, textOf } from '../start/settings.ts';
 import type { Style } from '../views/text/style.ts';
 import { count } from '../views/text/figures.ts';
 import { clean, cut, widthOfText } from '../views/text/terminal-text.ts';
-import { keyIn, nameModel } from './model-choice.ts';
+import { apiKeyIn, nameModel } from './model-choice.ts';
 import { defaultModel } from './model-names.ts';
 
 type ListedProvider = {
@@ -86,7 +86,7 @@ function configuredProviders(settings: Settings): readonly ListedProvider[] {
 
 function hasKey(keyEnv: string, settings: Settings): boolean {
   try {
-    return keyIn(settings, keyEnv) !== undefined;
+    return apiKeyIn(settings, keyEnv) !== undefined;
   } catch (error) {
     // A value that no header can contain is no key.
     if (error instanceof UsageError) return false;

@@ -65,7 +65,7 @@ export function chooseModel(wanted: string | undefined, settings: Settings, cwd:
 
   const known = knownProviders.find(({ id }) => id === provider);
   if (known === undefined) throw new Error(`nobody knows how to ask ${provider}`);
-  const apiKey = keyIn(settings, known.keyEnv);
+  const apiKey = apiKeyIn(settings, known.keyEnv);
   if (apiKey === undefined) {
     throw new UsageError(`${provider} needs a key: set ${known.keyEnv} (drover demo works without one)`);
   }
@@ -89,14 +89,14 @@ function fromConfig(
   settings: Settings,
 ): Pick<ServedModel, 'api' | 'baseUrl' | 'apiKey'> {
   if (keyEnv === undefined) return { api, baseUrl, apiKey: 'none' };
-  const apiKey = keyIn(settings, keyEnv);
+  const apiKey = apiKeyIn(settings, keyEnv);
   if (apiKey === undefined)
     throw new UsageError(`${provider} needs a key: set ${keyEnv}, which your config names for it`);
   return { api, baseUrl, apiKey };
 }
 
 /** Returns the key in this variable; throws UsageError if the value can't be one. */
-export function keyIn({ env }: Settings, name: string): string | undefined {
+export function apiKeyIn({ env }: Settings, name: string): string | undefined {
   const key = textOf(env, name)?.trim();
   if (key === undefined || key === '') return undefined;
   // Other characters are not allowed in a header.

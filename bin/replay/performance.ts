@@ -33,7 +33,7 @@ export type Performance = {
 /** The result of this replay. */
 export type Performed = { readonly messages: readonly Message[]; readonly endings: readonly TurnOutcome['status'][] };
 
-export async function perform(performance: Performance, signal: AbortSignal): Promise<Performed> {
+export async function replaySession(performance: Performance, signal: AbortSignal): Promise<Performed> {
   const { recording, view } = performance;
   let left = recording.turns[0]?.answers ?? [];
   // If a turn was not done, the events after its last answer ended it.

@@ -55,7 +55,7 @@ export async function performRun(
 }
 
 /** The first task whose row in `run_end` differs from its events; undefined if all agree. */
-export function contradiction(events: readonly Recorded[]): string | undefined {
+export function replayContradiction(events: readonly Recorded[]): string | undefined {
   const state = new RunState();
   for (const event of events) {
     if (event.type === 'run_end') {

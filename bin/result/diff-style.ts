@@ -6,7 +6,7 @@ import type { Style } from '../views/text/style.ts';
 import { clean } from '../views/text/terminal-text.ts';
 
 /** `raw` has one character per byte. */
-export function readable(raw: string): string {
+export function readablePatch(raw: string): string {
   return clean(Buffer.from(raw, 'latin1').toString('utf8'));
 }
 

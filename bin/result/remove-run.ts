@@ -12,7 +12,7 @@ import { runJournalPath } from '@drover/coordinator/run/journal';
 import { rowsOf } from '@drover/coordinator/view/state';
 import { UsageError } from '@drover/core/errors';
 import { childEnvironment } from '@drover/core/tools/process/environment';
-import { payersInUse, stampOf, setAside, sweepAside } from '../gc/old-journals.ts';
+import { payersInUse, journalStamp, setAside, deleteSetAsideJournals } from '../gc/old-journals.ts';
 import type { KeptRun } from '../history/run.ts';
 import type { Io } from '../io.ts';
 
@@ -42,7 +42,7 @@ export async function removalOf(run: KeptRun, short: string, io: Io): Promise<Re
     throw new UsageError(`a process is at work in a workspace of run ${short}; stop it first`);
   const journal = runJournalPath(home, id);
   const lost = await lostWork({ run, remains }, env);
-  return { run, remains, lost, bytes: await bytesIn(dirname(journal)), stamp: await stampOf(journal) };
+  return { run, remains, lost, bytes: await bytesIn(dirname(journal)), stamp: await journalStamp(journal) };
 }
 
 async function lostWork(
@@ -83,6 +83,6 @@ export async function removeRun({ run, remains, stamp }: Removal, short: string,
   };
   const why = await setAside({ home, folder, stamp }, clear);
   if (why !== undefined) throw new UsageError(`run ${short} was not removed: ${why}`);
-  await sweepAside(home);
+  await deleteSetAsideJournals(home);
   return { stayed: [...stayed, ...(remains?.stayingBranches ?? [])] };
 }

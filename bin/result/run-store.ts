@@ -7,7 +7,7 @@ import { UsageError } from '@drover/core/errors';
 import { childEnvironment, gitEnvironment } from '@drover/core/tools/process/environment';
 import type { RunSettings } from '@drover/protocol/run';
 import { findKept, HOW_TO_BEGIN, type Kept, shortIdIn } from '../history/id.ts';
-import { listKept } from '../history/rows.ts';
+import { listRunsAndSessions } from '../history/rows.ts';
 import { type KeptRun, readRun } from '../history/run.ts';
 import type { Io } from '../io.ts';
 import { stateFolder } from '../start/settings.ts';
@@ -51,7 +51,7 @@ function newestRun(home: string, cwd: string): Kept {
 type RunRow = Kept & { readonly cwd?: string | undefined };
 
 function runsIn(home: string): readonly RunRow[] {
-  return listKept(home).filter((row) => row.kind === 'run' && row.state !== 'empty');
+  return listRunsAndSessions(home).filter((row) => row.kind === 'run' && row.state !== 'empty');
 }
 
 function newestHere(runs: readonly RunRow[], cwd: string): RunRow | undefined {

@@ -28,13 +28,15 @@ export function runDesk({ id, settings, io, control, bus, redactor, stop }: Desk
     stop: () => stop.stop('SIGINT'),
     diff: async (task) => {
       await bus.settled();
-      const [{ readable }, { withDiff }, { runNamed }] = await Promise.all([
+      const [{ readablePatch }, { withDiff }, { runNamed }] = await Promise.all([
         import('../result/diff-style.ts'),
         import('../result/run-diff.ts'),
         import('../result/run-store.ts'),
       ]);
       const run = await runNamed(id, io);
-      return withDiff(run, { task, io }, async ({ text }) => redactor.text(readable(await text({ form: 'patch' }))));
+      return withDiff(run, { task, io }, async ({ text }) =>
+        redactor.text(readablePatch(await text({ form: 'patch' }))),
+      );
     },
     log: async function* (who, signal): AsyncGenerator<JsonObject> {
       await bus.settled();

@@ -25,7 +25,7 @@ import { ripgrepFile } from '@drover/core/tools/files/ripgrep';
 import { gitEnvironment } from '@drover/core/tools/process/environment';
 import { distrustPrograms } from '@drover/core/tools/process/program';
 import { codeOf } from '../start/settings.ts';
-import { cannotKeep } from '../start/state-problem.ts';
+import { stateFolderProblem } from '../start/state-problem.ts';
 import { gitRunLater } from './git-run-later.ts';
 import { recordPlaceholders, removeLeftPlaceholders } from './placeholders.ts';
 import { projectView, topOf } from './project-view.ts';
@@ -163,12 +163,12 @@ export async function findSandbox(
 ): Promise<FoundSandbox> {
   const { platform, arch: architecture } = process;
   // Node never ends to make a folder there.
-  if (/^\/(?:proc|sys)(?:\/|$)/.test(state)) throw cannotKeep(state, 'ENOENT');
+  if (/^\/(?:proc|sys)(?:\/|$)/.test(state)) throw stateFolderProblem(state, 'ENOENT');
   try {
     return await openSandbox({ state, env: io.env, node: io.node, avoid, platform, architecture }, { again });
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error;
-    throw cannotKeep(state, codeOf(error), error);
+    throw stateFolderProblem(state, codeOf(error), error);
   }
 }
 

@@ -2,7 +2,7 @@
 
 import type { Store } from '@drover/core/bus';
 import { DroverError } from '@drover/core/errors';
-import { cannotKeep } from '../start/state-problem.ts';
+import { stateFolderProblem } from '../start/state-problem.ts';
 import { type Hooks, openSessionJournal, type SessionJournal } from '@drover/core/journal/session-journal';
 import type { Diagnostics } from '../diagnostics.ts';
 import { complain, type Io } from '../io.ts';
@@ -35,6 +35,6 @@ export async function keptIn<Opened extends { readonly store: Store }>(
     if (error instanceof DroverError || !(error instanceof Error && 'code' in error)) throw error;
     // SQLite holds the lock. It has one code for all errors, and a text for each.
     const why = 'errstr' in error ? String(error.errstr) : codeOf(error);
-    throw cannotKeep(home, why, error);
+    throw stateFolderProblem(home, why, error);
   }
 }

@@ -2,7 +2,7 @@
 
 import { UsageError } from '@drover/core/errors';
 
-export function cannotKeep(home: string, why: string, cause?: Error): UsageError {
+export function stateFolderProblem(home: string, why: string, cause?: Error): UsageError {
   return new UsageError(`cannot write to ${home} (${why}); set DROVER_HOME to a folder that can be written`, {
     ...(cause !== undefined && { cause }),
   });

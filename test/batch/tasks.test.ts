@@ -7,7 +7,7 @@ import { groupsOf } from '@drover/coordinator/batch/items/group';
 import { inShard } from '@drover/coordinator/batch/shard';
 import { type BatchSpec, failuresMax, type Item } from '@drover/coordinator/batch/items/spec';
 import { tasksOf } from '@drover/coordinator/batch/tasks';
-import { filled, filledForShell, type TemplateValues } from '@drover/coordinator/batch/template';
+import { filledTemplate, filledForShell, type TemplateValues } from '@drover/coordinator/batch/template';
 import type { Tree } from '@drover/coordinator/batch/items/tree';
 
 const FILES = ['a.ts', 'src/b.ts', 'src/c.ts', 'src/d.ts', 'packages/x/src/e.ts', 'packages/y/f.ts'];
@@ -140,14 +140,14 @@ const values = (files: readonly string[]): TemplateValues => ({
 
 test('templates insert plain words in text and quoted words in commands', () => {
   const two = values(['a.ts', '$(reboot) b.ts']);
-  expect(filled('{{files}} ({{ count }}) for {{ vars.who }}, not \\{{ files }}', two)).toBe(
+  expect(filledTemplate('{{files}} ({{ count }}) for {{ vars.who }}, not \\{{ files }}', two)).toBe(
     'a.ts, $(reboot) b.ts (2) for you & me, not {{ files }}',
   );
   expect(filledForShell('lint {{ files }} --for {{ vars.who }}', two)).toBe(
     "lint a.ts '$(reboot) b.ts' --for 'you & me'",
   );
   expect(filledForShell('lint {{ files }}', values(["it's -x"]))).toBe("lint 'it'\\''s -x'");
-  expect(filled('{{ files }}', values(['odd\nname"']))).toBe('"odd\\nname\\""');
+  expect(filledTemplate('{{ files }}', values(['odd\nname"']))).toBe('"odd\\nname\\""');
 });
 
 test('shards are the same on every machine, differ by at most one task, and cover all', () => {

@@ -2,7 +2,7 @@
 
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { checkGit, openRepository } from '@drover/coordinator/git/repository';
+import { checkGitVersion, openRepository } from '@drover/coordinator/git/repository';
 import { Slots } from '@drover/coordinator/slots/slots';
 import { describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../support/workspace.ts';
@@ -157,7 +157,7 @@ describe('drover explains the problem and the fix', () => {
   test('in a missing folder, not in the absence of git', async () => {
     const user = await userRepository();
     const missing = join(user.top, 'missing');
-    await expect(checkGit(missing, user.env)).rejects.not.toThrow('git was not found');
+    await expect(checkGitVersion(missing, user.env)).rejects.not.toThrow('git was not found');
   });
 
   test('for a home inside the repository', async () => {

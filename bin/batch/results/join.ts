@@ -17,7 +17,7 @@ import { sumUsage, NO_USAGE } from '@drover/core/model/spending/usage';
 import type { Redactor } from '@drover/core/redaction/redactor';
 import { exitCode } from '../../start/exit-code.ts';
 import type { Within } from '../history.ts';
-import { FILES, openOut, writeOutputs } from './outputs.ts';
+import { FILES, openOutputFolder, writeOutputs } from './outputs.ts';
 import type { BatchSummary } from './summary.ts';
 
 const FOLDERS_MAX = 10_000;
@@ -151,7 +151,7 @@ function summed(parts: readonly Part[], missing: readonly string[]): BatchSummar
     startedAt: summaries.map((each) => each.startedAt).toSorted()[0] ?? '',
     total: summaries.reduce((sum, { total }) => sum + total, 0),
     outcome: isDone ? 'done' : 'incomplete',
-    exitCode: weightiest(codes),
+    exitCode: mostSevereExitCode(codes),
     ...(reasons.size > 0 && { reason: [...reasons].join('\n') }),
     usage: summaries.reduce((sum, { usage }) => sumUsage(sum, usage), NO_USAGE),
     ...(costs.length > 0 && { cost: costs.reduce((sum, cost) => sum + cost) }),
@@ -174,7 +174,7 @@ export async function joinRepositories({ out, names }: Within, { code, junit }: 
     own.map((result) => (result.patch === undefined ? result : { ...result, patch: `${there[at]}/${result.patch}` })),
   );
   const summary = summed(parts, missing);
-  const whole = { results, summary: { ...summary, exitCode: weightiest([summary.exitCode, code ?? 0]) } };
+  const whole = { results, summary: { ...summary, exitCode: mostSevereExitCode([summary.exitCode, code ?? 0]) } };
   await writeOutputs({ out, ...whole, junit, appendTo: [] });
   return whole;
 }
@@ -213,7 +213,7 @@ const BY_WEIGHT: readonly number[] = [
   exitCode.incomplete,
 ];
 
-export function weightiest(codes: readonly number[]): number {
+export function mostSevereExitCode(codes: readonly number[]): number {
   return BY_WEIGHT.find((code) => codes.includes(code)) ?? Math.max(0, ...codes);
 }
 
@@ -230,7 +230,7 @@ export type JoinOrder = {
 export async function joinBatches({ folders, out, junit, appendTo, redactor }: JoinOrder): Promise<Joined> {
   const parts = await readParts(folders);
   const whole = redactor.value(joined(parts) as never) as Joined;
-  await openOut(out);
+  await openOutputFolder(out);
   const patches: string[] = [];
   for (const { folder, results } of parts) {
     for (const { patch } of results) {

@@ -44,7 +44,7 @@ export const FILES = {
 } as const;
 
 /** Makes the folder before anything is spent. Throws UsageError if it can't. */
-export async function openOut(out: string): Promise<void> {
+export async function openOutputFolder(out: string): Promise<void> {
   try {
     await mkdir(join(out, FILES.patches), { recursive: true });
     // Keeps git from committing the outputs or reporting them as changes.

@@ -13,9 +13,9 @@ import { faultRules } from './faults/rules.ts';
 import { newMemory, type LearningMemory } from './wire/memory.ts';
 import { isObject, type Json, type JsonObject } from './json.ts';
 import { replyOf } from './answer/reply.ts';
-import { befall, sendRaw, sendRefusal, sendReply, type Sending } from './response.ts';
+import { sendFault, sendRaw, sendRefusal, sendReply, type Sending } from './response.ts';
 import type { Answer, RawResponse, Script } from './script.ts';
-import { strictly } from './strict/strict.ts';
+import { strictProblem } from './strict/strict.ts';
 import { pause } from './transport.ts';
 import { anthropic } from './wire/anthropic.ts';
 import { openaiChat } from './wire/openai-chat.ts';
@@ -86,13 +86,13 @@ export function exchanges(script: Script, counts: Counts, hook: RequestHook | un
     const faults = struck(api, view.agent);
     exchange.faults = faults.map(({ fault }) => fault);
     const instead = faults.find(({ fault }) => factsOf(fault).level === 'instead');
-    if (instead !== undefined) return befall(instead, sending);
+    if (instead !== undefined) return sendFault(instead, sending);
 
     const prompt = cache(api, body);
     const rejection =
       script.strict === false
         ? undefined
-        : strictly({ ...exchange, ...unrecorded, api }, { script, body, prompt, memory });
+        : strictProblem({ ...exchange, ...unrecorded, api }, { script, body, prompt, memory });
     if (rejection !== undefined) counts.rejections += 1;
     const refusal = rejection ?? limits.admit(api, prompt, counts.inFlight);
     if (refusal !== undefined) return sendRefusal(refusal, sending);
@@ -134,7 +134,7 @@ async function answerWith(
   if (answer.delayMs !== undefined) await pause(answer.delayMs, signal);
   const instead = all.find(({ fault }) => factsOf(fault).level === 'instead');
   if (instead !== undefined) {
-    befall(instead, sending);
+    sendFault(instead, sending);
     return 0;
   }
   prompt.begin();

@@ -84,7 +84,7 @@ function headersOf(request: IncomingMessage): readonly (readonly [string, string
 }
 
 /** The keys of a request, which are not recorded. */
-export function secretsOf(request: IncomingMessage): readonly string[] {
+export function unrecordedKeys(request: IncomingMessage): readonly string[] {
   return headersOf(request).flatMap(([name, value]) => (SECRET_HEADERS.has(name) ? [value] : []));
 }
 

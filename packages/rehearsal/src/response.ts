@@ -136,7 +136,7 @@ function errorBody(refusal: Refusal, wire: Wire, requestId: string): readonly [c
 }
 
 /** A fault in place of an answer. */
-export function befall(fault: Fault, sending: Sending): void {
+export function sendFault(fault: Fault, sending: Sending): void {
   const { exchange, response, wire } = sending;
   switch (fault.fault) {
     case 'status':

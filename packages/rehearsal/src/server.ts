@@ -6,7 +6,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exchanges, type RequestHook, type Respond } from './exchange.ts';
-import { recordOf, RequestLog, secretsOf, type RecordedRequest } from './record.ts';
+import { recordOf, RequestLog, unrecordedKeys, type RecordedRequest } from './record.ts';
 import type { Script } from './script.ts';
 import type { Api } from './wire/wire.ts';
 
@@ -100,7 +100,7 @@ async function serve({ request, response, log, respond }: Serving): Promise<void
   else response.on('close', settle);
   log.add(exchange);
   try {
-    const unrecorded = { bytes, secrets: secretsOf(request) };
+    const unrecorded = { bytes, secrets: unrecordedKeys(request) };
     await respond({ exchange, unrecorded }, response, gone.signal);
   } catch (error) {
     // Functions in scripts may throw: the client gets the error, and the server continues.

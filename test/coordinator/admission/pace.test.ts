@@ -1,7 +1,7 @@
 // The pace of a lane and the rest of its limits. Time is a number here, so no test waits.
 
 import { Allowance } from '@drover/coordinator/admission/allowance';
-import { isRefusal, Pace } from '@drover/coordinator/admission/pace';
+import { isRateRefusal, Pace } from '@drover/coordinator/admission/pace';
 import type { Rate } from '@drover/coordinator/admission/rate-headers';
 import { describe, expect, test } from 'vitest';
 
@@ -123,7 +123,7 @@ describe('pacing', () => {
     [{ kind: 'provider.rejected', status: 400, message: '' }, false],
     [{ kind: 'aborted', by: 'user' }, false],
   ] as const)('%j slows all: %j', (failure, isOne) => {
-    expect(isRefusal(failure)).toBe(isOne);
+    expect(isRateRefusal(failure)).toBe(isOne);
   });
 });
 

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { UsageError } from '@drover/core/errors';
-import { matches, parseRule } from '@drover/core/permission/rules';
+import { ruleMatches, parseRule } from '@drover/core/permission/rules';
 import { expect, onTestFinished, test } from 'vitest';
 import { toolNamed } from './tools.ts';
 
@@ -65,14 +65,14 @@ test.each([
   ['*', 'anything', true],
   ['read', 'anything', false],
 ])('%s for %s: %s', (rule, path, holds) => {
-  expect(matches(parseRule(rule, 'deny'), { tool: write, subject: path }, ROOT)).toBe(holds);
+  expect(ruleMatches(parseRule(rule, 'deny'), { tool: write, subject: path }, ROOT)).toBe(holds);
 });
 
 test('write and read stand for every tool that writes or reads', () => {
   const edit = toolNamed('edit', 'write');
   const grep = toolNamed('grep', 'read');
   const holds = (rule: string, tool: typeof edit) =>
-    matches(parseRule(rule, 'deny'), { tool, subject: 'src/a.ts' }, ROOT);
+    ruleMatches(parseRule(rule, 'deny'), { tool, subject: 'src/a.ts' }, ROOT);
   expect([holds('write(src/**)', edit), holds('read', grep), holds('write', grep), holds('edit', write)]).toEqual([
     true,
     true,
@@ -82,7 +82,7 @@ test('write and read stand for every tool that writes or reads', () => {
 });
 
 test('a path out of the workspace never matches an allowed pattern', () => {
-  const holds = (path: string) => matches(parseRule('write(**/*)', 'allow'), { tool: write, subject: path }, ROOT);
+  const holds = (path: string) => ruleMatches(parseRule('write(**/*)', 'allow'), { tool: write, subject: path }, ROOT);
   expect([holds('a'), holds('../a'), holds('/etc/a')]).toEqual([true, false, false]);
 });
 
@@ -92,12 +92,12 @@ test('a rule sees the target of a link', async () => {
   await mkdir(join(root, 'secrets'));
   await symlink('secrets', join(root, 'public'));
   const holds = (rule: string, effect: 'allow' | 'deny') =>
-    matches(parseRule(rule, effect), { tool: write, subject: 'public/key' }, root);
+    ruleMatches(parseRule(rule, effect), { tool: write, subject: 'public/key' }, root);
   expect([holds('write(secrets/**)', 'deny'), holds('write(public/**)', 'allow')]).toEqual([true, false]);
 });
 
 test('the subject of a tool that takes no path is text', () => {
   const git = toolNamed('git', 'read');
-  const holds = (rule: string) => matches(parseRule(rule, 'deny'), { tool: git, subject: 'diff src/a.ts' }, ROOT);
+  const holds = (rule: string) => ruleMatches(parseRule(rule, 'deny'), { tool: git, subject: 'diff src/a.ts' }, ROOT);
   expect([holds('git(diff*)'), holds('git(log*)'), holds('git')]).toEqual([true, false, true]);
 });

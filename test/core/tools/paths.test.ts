@@ -2,7 +2,7 @@
 
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { exclusively, inside, tidyPath } from '@drover/core/tools/files/paths';
+import { oneChangeAtATime, inside, tidyPath } from '@drover/core/tools/files/paths';
 import { glob } from '@drover/core/tools/glob';
 import { grep } from '@drover/core/tools/grep';
 import { list } from '@drover/core/tools/list';
@@ -146,9 +146,9 @@ test('operations on one file run in sequence, even if some fail', async () => {
     return name;
   };
   const results = await Promise.allSettled([
-    exclusively('/x', work('a', 30)),
-    exclusively('/x', work('b', 1)),
-    exclusively('/y', work('c', 1)),
+    oneChangeAtATime('/x', work('a', 30)),
+    oneChangeAtATime('/x', work('b', 1)),
+    oneChangeAtATime('/y', work('c', 1)),
   ]);
   expect(results.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled']);
   expect(order).toEqual(['a starts', 'c starts', 'c ends', 'a ends', 'b starts', 'b ends']);

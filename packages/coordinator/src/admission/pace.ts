@@ -129,7 +129,7 @@ export class Pace {
 }
 
 /** True if a failure asks the whole lane to slow down. */
-export function isRefusal(failure: Failure): failure is Failure & { readonly retryAfterMs?: number } {
+export function isRateRefusal(failure: Failure): failure is Failure & { readonly retryAfterMs?: number } {
   if (failure.kind === 'provider.throttled') return true;
   if (failure.kind !== 'provider.unavailable') return false;
   return failure.status === OVERLOADED || (failure.status === UNAVAILABLE && failure.retryAfterMs !== undefined);

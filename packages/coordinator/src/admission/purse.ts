@@ -104,7 +104,7 @@ export class Purse {
   claim(wanted: Wanted, task: string | undefined): Claim | undefined {
     const inputTokens = Math.ceil(wanted.inputTokens * this.#inputFactor);
     const outputTokens = Math.ceil(wanted.outputTokensMax * this.#outputFactor);
-    const { price } = termsOf(this.#options, wanted);
+    const { price } = modelTerms(this.#options, wanted);
     const ofTask = this.#ofTask(task)?.reserve(inputTokens, outputTokens, price);
     if (task !== undefined && this.#options.taskCap !== undefined && ofTask === undefined) throw taskOverBudget(task);
     const mayGet = ofTask?.outputTokensMax ?? outputTokens;
@@ -160,7 +160,7 @@ export class Purse {
 type Priced = { readonly inputTokens: number; readonly price: Price | undefined };
 
 /** Returns the lane and the price of the model that a request is for. */
-export function termsOf({ models }: Pick<PurseOptions, 'models'>, { model }: Wanted): ModelTerms {
+export function modelTerms({ models }: Pick<PurseOptions, 'models'>, { model }: Wanted): ModelTerms {
   const [terms] = model === undefined ? models.values() : [models.get(model)];
   if (terms === undefined) throw new Error(`a request for ${model ?? 'a model'}, which the run has not opened`);
   return terms;

@@ -20,7 +20,7 @@ import type { Failure } from '@drover/protocol/failures';
 import type { Seen, Wanted } from '@drover/core/model/spending/admission';
 import type { Usage } from '@drover/protocol/messages';
 import { Ledger, type Flight } from './ledger.ts';
-import { isRefusal, Pace, type PaceOptions } from './pace.ts';
+import { isRateRefusal, Pace, type PaceOptions } from './pace.ts';
 import { readRates, type Headers, type RateName } from './rate-headers.ts';
 
 /** A wait of at least this length is reported at once. */
@@ -253,7 +253,7 @@ export class Lane {
       if (retryAfterMs !== undefined) this.#pace.pause(retryAfterMs, now);
       return;
     }
-    if (failure === undefined || !isRefusal(failure)) return this.#pace.failed(flight.departedAt);
+    if (failure === undefined || !isRateRefusal(failure)) return this.#pace.failed(flight.departedAt);
     this.#refusal = failure;
     this.#ledger.refused(flight);
     this.#pace.refused(failure.retryAfterMs, flight.departedAt, now);

@@ -16,7 +16,7 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile, rm, utimes } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import * as z from 'zod/mini';
-import { isCode } from '../git/removal.ts';
+import { isErrorCode } from '../git/removal.ts';
 import type { BatchTask } from './tasks.ts';
 import type { Tree } from './items/tree.ts';
 import { writeFileWhole } from './whole-file.ts';
@@ -85,7 +85,7 @@ export async function findEntry(
   tree: Tree,
 ): Promise<CacheEntry | undefined> {
   const text = await readFile(pathOf(home, key), 'utf8').catch((error: unknown) => {
-    if (isCode(error, 'ENOENT', 'ENOTDIR')) return undefined;
+    if (isErrorCode(error, 'ENOENT', 'ENOTDIR')) return undefined;
     throw error;
   });
   const entry = text === undefined ? undefined : parsed(text);

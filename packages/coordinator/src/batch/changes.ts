@@ -12,7 +12,7 @@ const GITLINK = '160000';
 export type ChangeContext = { readonly git: Git; readonly run: string; readonly base: string };
 
 /** Commits each change on the base, to the branch that its task would have made. */
-export async function revive(
+export async function commitChanges(
   entries: ReadonlyMap<string, CacheEntry>,
   place: ChangeContext,
 ): Promise<ReadonlyMap<string, KnownResult>> {

@@ -8,7 +8,7 @@ import { posix } from 'node:path';
 import type { PlannedTask } from '@drover/protocol/plan';
 import type { Group } from './items/group.ts';
 import type { BatchSpec, SpecProblem } from './items/spec.ts';
-import { filled, filledForShell, missingIn, type TemplateValues } from './template.ts';
+import { filledTemplate, filledForShell, missingTemplateNames, type TemplateValues } from './template.ts';
 
 const ID_CHARS_MAX = 60;
 const DIGEST_CHARS = 8;
@@ -38,12 +38,12 @@ function taskOf(
 ): BatchTask {
   const { task } = spec;
   const gates = task.gates.map((gate) => filledForShell(gate, values));
-  const prompt = filled(task.prompt, values).trim();
+  const prompt = filledTemplate(task.prompt, values).trim();
   const proof =
     gates.length === 0
       ? []
       : [`When you say that you are done, each of these is run in your workspace and must pass:\n${gates.join('\n')}`];
-  const title = filled(task.title ?? `${spec.name}: {{ path }}`, values)
+  const title = filledTemplate(task.title ?? `${spec.name}: {{ path }}`, values)
     .replace(/\s+/g, ' ')
     .trim();
   const plan = { id, title, prompt: [prompt, ...proof].join('\n\n'), dependsOn: [], files, mode: 'write' as const };
@@ -73,7 +73,7 @@ function missingVariables({ task }: BatchSpec, values: TemplateValues): readonly
     ...task.gates.map((gate, at) => [`task.gate.${at}`, gate] as const),
   ];
   return texts.flatMap(([key, text]) =>
-    missingIn(text, values).map((name) => ({
+    missingTemplateNames(text, values).map((name) => ({
       key,
       message: `there is no 'vars.${name}' for ${String(values.path)}: neither the spec nor what was selected names it`,
     })),
@@ -82,7 +82,7 @@ function missingVariables({ task }: BatchSpec, values: TemplateValues): readonly
 
 function givenId({ id }: Group, { task }: BatchSpec, values: TemplateValues | undefined): string | undefined {
   if (id !== undefined) return id;
-  return task.id === undefined || values === undefined ? undefined : filled(task.id, values);
+  return task.id === undefined || values === undefined ? undefined : filledTemplate(task.id, values);
 }
 
 /** Ids for tasks that have none. */

@@ -16,7 +16,7 @@ export type TemplateValues = Readonly<Record<(typeof TEMPLATE_NAMES)[number], st
 
 export type Named = { readonly name: string; readonly whole: string; readonly at: number; readonly isName: boolean };
 
-export function namesIn(text: string): readonly Named[] {
+export function templateNames(text: string): readonly Named[] {
   return [...text.matchAll(TEMPLATE)].flatMap(({ 0: whole, 1: inner, index: at }) => {
     if (inner === undefined) return [];
     const name = inner.trim();
@@ -25,11 +25,11 @@ export function namesIn(text: string): readonly Named[] {
 }
 
 /** Templates inside shell quotes. */
-export function quotedIn(command: string): readonly Named[] {
-  return namesIn(command).filter(({ at }) => isInQuotes(command.slice(0, at)));
+export function quotedTemplates(command: string): readonly Named[] {
+  return templateNames(command).filter(({ at }) => isInQuotes(command.slice(0, at)));
 }
 
-export function filled(text: string, values: TemplateValues): string {
+export function filledTemplate(text: string, values: TemplateValues): string {
   return replaced(text, values, (value) => (typeof value === 'string' ? value : value.map(plainPath).join(', ')));
 }
 
@@ -39,14 +39,14 @@ export function filledForShell(command: string, values: TemplateValues): string 
 }
 
 /** Names of variables that a text uses and the values lack. */
-export function missingIn(text: string, { vars }: TemplateValues): readonly string[] {
-  return namesIn(text).flatMap(({ name }) => {
-    const variable = variableIn(name);
+export function missingTemplateNames(text: string, { vars }: TemplateValues): readonly string[] {
+  return templateNames(text).flatMap(({ name }) => {
+    const variable = templateVariable(name);
     return variable !== undefined && !Object.hasOwn(vars, variable) ? [variable] : [];
   });
 }
 
-export function variableIn(name: string): string | undefined {
+export function templateVariable(name: string): string | undefined {
   return name.startsWith('vars.') ? name.slice('vars.'.length) : undefined;
 }
 
@@ -58,7 +58,7 @@ function replaced(
   return text.replaceAll(TEMPLATE, (whole, inner: string | undefined) => {
     if (inner === undefined) return '{{';
     const name = inner.trim();
-    const variable = variableIn(name);
+    const variable = templateVariable(name);
     const known = TEMPLATE_NAMES.find((each) => each === name);
     const value = variable === undefined ? known && values[known] : values.vars[variable];
     return value === undefined ? whole : written(value);

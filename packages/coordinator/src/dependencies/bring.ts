@@ -26,7 +26,7 @@ import { chmod, cp, lstat, mkdir, opendir, readFile, rename, rm, writeFile } fro
 import { dirname, join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { BroughtFolder } from '@drover/sandbox/policy';
-import { isCode } from '../git/removal.ts';
+import { isErrorCode } from '../git/removal.ts';
 
 const CACHES = ['.cache', '.vite'];
 const WRITE_BITS = 0o222;
@@ -77,7 +77,7 @@ function isThere(path: string): boolean {
     mkdirSync(path, { recursive: true });
     return isFolder(path);
   } catch (error) {
-    if (isCode(error, 'EACCES', 'EROFS', 'EEXIST', 'ENOTDIR', 'EPERM')) return false;
+    if (isErrorCode(error, 'EACCES', 'EROFS', 'EEXIST', 'ENOTDIR', 'EPERM')) return false;
     throw error;
   }
 }
@@ -107,7 +107,7 @@ export async function privateCopy(folders: readonly string[], top: string, store
   await writeFile(`${place}${STATE_SUFFIX}`, JSON.stringify(await stateIn(draft)));
   await rename(draft, place).catch(async (error: unknown) => {
     // Another run was faster.
-    if (!isCode(error, 'ENOTEMPTY', 'EEXIST')) throw error;
+    if (!isErrorCode(error, 'ENOTEMPTY', 'EEXIST')) throw error;
     await rm(draft, { recursive: true, force: true });
   });
   return place;
@@ -116,7 +116,7 @@ export async function privateCopy(folders: readonly string[], top: string, store
 /** Paths of the copy that are not as drover made them. A copy without a record has none. */
 export async function auditCopy(copy: string): Promise<readonly string[]> {
   const record = await readFile(`${copy}${STATE_SUFFIX}`, 'utf8').catch((error: unknown) => {
-    if (isCode(error, 'ENOENT')) return undefined;
+    if (isErrorCode(error, 'ENOENT')) return undefined;
     throw error;
   });
   if (record === undefined) return [];

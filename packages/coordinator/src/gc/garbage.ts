@@ -16,7 +16,7 @@ import { DroverError } from '@drover/core/errors';
 import { isTaken, Lock } from '@drover/core/journal/file/lock';
 import * as z from 'zod/mini';
 import { gitAt, type Git } from '../git/git.ts';
-import { isCode, removeAll } from '../git/removal.ts';
+import { isErrorCode, removeAll } from '../git/removal.ts';
 import { ownerIn, slotFolder, slotLock } from '../slots/slot.ts';
 import { REPOSITORY_FILE, SLOTS_FOLDER, STORE_FOLDER, textOf, workspacesFolder } from '../store/store.ts';
 import { lstatIfThere } from '@drover/core/files/lookup';
@@ -352,7 +352,7 @@ export async function bytesIn(path: string): Promise<number> {
 
 async function namesIn(folder: string): Promise<readonly string[]> {
   return readdir(folder).catch((error: unknown) => {
-    if (isCode(error, 'ENOENT', 'ENOTDIR')) return [];
+    if (isErrorCode(error, 'ENOENT', 'ENOTDIR')) return [];
     throw error;
   });
 }

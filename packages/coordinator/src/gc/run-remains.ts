@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { isTaken } from '@drover/core/journal/file/lock';
 import * as z from 'zod/mini';
 import { type Git, gitAt } from '../git/git.ts';
-import { isCode } from '../git/removal.ts';
+import { isErrorCode } from '../git/removal.ts';
 import { ownerIn, slotFolder, slotLock } from '../slots/slot.ts';
 import { REPOSITORY_FILE, SLOTS_FOLDER, STORE_FOLDER, textOf, workspacesFolder } from '../store/store.ts';
 import { removeSlot } from './garbage.ts';
@@ -142,7 +142,7 @@ async function refsIn(git: Git, prefix: string): Promise<readonly Ref[]> {
 
 async function namesIn(folder: string): Promise<readonly string[]> {
   return readdir(folder).catch((error: unknown) => {
-    if (isCode(error, 'ENOENT', 'ENOTDIR')) return [];
+    if (isErrorCode(error, 'ENOENT', 'ENOTDIR')) return [];
     throw error;
   });
 }

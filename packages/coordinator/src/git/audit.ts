@@ -17,7 +17,7 @@ import { pipeline } from 'node:stream/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { changedPath, gitOf, type Repository } from './repository.ts';
 import { objectOf, readIndex } from './index-file.ts';
-import { isCode } from './removal.ts';
+import { isErrorCode } from './removal.ts';
 
 const READ_BYTES_MAX = 256 * 1024 * 1024; // sum of all file sizes
 const READ_FILE_BYTES_MAX = 32 * 1024 * 1024;
@@ -160,7 +160,7 @@ async function contentOf(place: Buffer, stat: BigIntStats): Promise<string | und
     else await pipeline(createReadStream(place), hash);
   } catch (error) {
     // The file is not readable, or was removed.
-    if (isCode(error, 'EACCES', 'EPERM', 'ENOENT')) return undefined;
+    if (isErrorCode(error, 'EACCES', 'EPERM', 'ENOENT')) return undefined;
     throw error;
   }
   return hash.digest('hex');
@@ -178,7 +178,7 @@ function digestOfFiles(paths: readonly string[]): string {
 
 async function digestOfFolder(folder: string): Promise<string> {
   const names: string[] = await readdir(folder).catch((error: unknown) => {
-    if (isCode(error, 'ENOENT', 'ENOTDIR')) return [];
+    if (isErrorCode(error, 'ENOENT', 'ENOTDIR')) return [];
     throw error;
   });
   const hash = createHash('sha256');
@@ -200,7 +200,7 @@ function bytesOf(path: string): Buffer | undefined {
   try {
     return readFileSync(path);
   } catch (error) {
-    if (isCode(error, 'ENOENT', 'ENOTDIR', 'EISDIR')) return undefined;
+    if (isErrorCode(error, 'ENOENT', 'ENOTDIR', 'EISDIR')) return undefined;
     throw error;
   }
 }

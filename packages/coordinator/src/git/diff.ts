@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { LineCount } from '@drover/protocol/run';
 import { type Git, gitAt } from './git.ts';
-import { isCode, removeAll } from './removal.ts';
+import { isErrorCode, removeAll } from './removal.ts';
 
 export type Range = { readonly from: string; readonly to: string };
 
@@ -106,7 +106,7 @@ export async function withWorkspaceTree<Result>(
     const isCopied = await copyFile(join(own, 'index'), indexFile).then(
       () => true,
       (error: unknown) => {
-        if (isCode(error, 'ENOENT')) return false;
+        if (isErrorCode(error, 'ENOENT')) return false;
         throw error;
       },
     );

@@ -37,7 +37,7 @@ function setAsideAnyway(path: Path, trash: string): boolean {
     move(path, trash);
     return true;
   } catch (error) {
-    if (error instanceof Error && 'code' in error) return isCode(error, 'ENOENT');
+    if (error instanceof Error && 'code' in error) return isErrorCode(error, 'ENOENT');
     throw error;
   }
 }
@@ -103,6 +103,6 @@ function removeDeep(path: string): Promise<void> {
   });
 }
 
-export function isCode(error: unknown, ...codes: readonly string[]): boolean {
+export function isErrorCode(error: unknown, ...codes: readonly string[]): boolean {
   return error instanceof Error && 'code' in error && codes.includes(String(error.code));
 }

@@ -78,7 +78,7 @@ function unquoted(path: string): string {
 }
 
 /** The version of git. Throws UsageError if git is missing or too old. */
-export async function checkGit(cwd: string, env: Readonly<Record<string, string>>): Promise<string> {
+export async function checkGitVersion(cwd: string, env: Readonly<Record<string, string>>): Promise<string> {
   return checkVersion(gitIn(cwd, env), cwd);
 }
 

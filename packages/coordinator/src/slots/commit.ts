@@ -14,7 +14,7 @@ import { isLeftover } from '@drover/core/tools/files/leftovers';
 import type { Git, GitAnswer } from '../git/git.ts';
 import type { Identity } from '../git/repository.ts';
 import { ABSENT, type Change, GITLINK } from '../git/index-changes.ts';
-import { isCode } from '../git/removal.ts';
+import { isErrorCode } from '../git/removal.ts';
 import type { Differences, Slot } from './slot.ts';
 import type { Store } from '../store/store.ts';
 import { copyIndex } from './renewal/worker-git.ts';
@@ -138,7 +138,7 @@ function openUp(top: string): void {
       } else if (!found.isSymbolicLink()) unlinkSync(path);
     } catch (error) {
       // The folder is gone, or its path is too long: git reports what it can't add.
-      if (!isCode(error, 'ENOENT', 'ENAMETOOLONG', 'EACCES', 'EPERM')) throw error;
+      if (!isErrorCode(error, 'ENOENT', 'ENAMETOOLONG', 'EACCES', 'EPERM')) throw error;
     }
   }
 }

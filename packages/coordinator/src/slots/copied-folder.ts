@@ -9,7 +9,7 @@
 import type { Stats } from 'node:fs';
 import { lstat, opendir, readlink, realpath } from 'node:fs/promises';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
-import { isCode } from '../git/removal.ts';
+import { isErrorCode } from '../git/removal.ts';
 import { isInside } from '../store/store.ts';
 
 const ENTRIES_MAX = 20_000;
@@ -84,8 +84,8 @@ async function problemWithLink(path: string, { named, real }: Top): Promise<stri
     // Links in the middle of the path can lead elsewhere than its text says.
     return isInside(await realpath(path), real) ? undefined : leadsOut;
   } catch (error) {
-    if (isCode(error, 'ENOENT', 'ENOTDIR')) return undefined;
-    if (isCode(error, 'ELOOP')) return 'is a loop of links';
+    if (isErrorCode(error, 'ENOENT', 'ENOTDIR')) return undefined;
+    if (isErrorCode(error, 'ELOOP')) return 'is a loop of links';
     throw error;
   }
 }

@@ -21,7 +21,7 @@ import { UsageError } from '@drover/core/errors';
 import { readOwnFile } from '@drover/core/files/own-file';
 import { gitOf, type Repository } from '../git/repository.ts';
 import { isCopied, surveyCopy } from './copied-folder.ts';
-import { isCode } from '../git/removal.ts';
+import { isErrorCode } from '../git/removal.ts';
 import { isInside } from '../store/store.ts';
 
 const LINES_MAX = 1_000;
@@ -152,7 +152,7 @@ async function leadsOut(top: string, pattern: string): Promise<boolean> {
   try {
     return !isInside(await realpath(join(top, ...names.slice(0, signAt))), await realpath(top));
   } catch (error) {
-    if (isCode(error, 'ENOENT', 'ENOTDIR', 'ELOOP')) return false;
+    if (isErrorCode(error, 'ENOENT', 'ENOTDIR', 'ELOOP')) return false;
     throw error;
   }
 }
@@ -180,7 +180,7 @@ export async function place(included: readonly Included[], top: string, tree: st
           filter: (path) => isCopied(path, top),
         });
     } catch (error) {
-      if (!isCode(error, 'ENOENT', 'ENOTDIR', 'EEXIST')) throw error;
+      if (!isErrorCode(error, 'ENOENT', 'ENOTDIR', 'EEXIST')) throw error;
     }
   }
 }

@@ -38,10 +38,10 @@ import type { ObjectFormat } from '../git/repository.ts';
 import type { Blobs } from '../store/blobs.ts';
 import { type Change, changesBetween, touchedBetween } from '../git/index-changes.ts';
 import { EMPTY_INDEX, type IndexEntry, type IndexFile, readIndex } from '../git/index-file.ts';
-import { isCode, removeAll, setAside } from '../git/removal.ts';
+import { isErrorCode, removeAll, setAside } from '../git/removal.ts';
 import { fileMode } from './renewal/own-file.ts';
 import { restore } from './renewal/restore.ts';
-import { PreparedTree, stateOf, without } from './renewal/prepared.ts';
+import { PreparedTree, preparedState, without } from './renewal/prepared.ts';
 import {
   forgetYoung,
   type KnownFolders,
@@ -168,7 +168,7 @@ export class Slot {
   async prepare(key: string, shared: readonly string[], setUp: () => Promise<SetUp>): Promise<readonly string[]> {
     this.#prepared.forget();
     const before = await this.#strays();
-    const state = await stateOf(this.tree, without(before, shared));
+    const state = await preparedState(this.tree, without(before, shared));
     const { made, isWhole } = await setUp();
     const after = await this.#strays();
     if (isWhole) await this.#prepared.note({ key, made }, { before: without(before, shared), after, state });
@@ -387,7 +387,7 @@ export function ownerIn(folder: string): Owner | undefined {
   try {
     return OWNER.parse(JSON.parse(readFileSync(join(folder, 'owner.json'), 'utf8')));
   } catch (error) {
-    if (isCode(error, 'ENOENT', 'ENOTDIR')) return undefined;
+    if (isErrorCode(error, 'ENOENT', 'ENOTDIR')) return undefined;
     if (error instanceof SyntaxError || error instanceof z.core.$ZodError) return UNKNOWN;
     throw error;
   }

@@ -7,7 +7,7 @@ import { type Dirent } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DroverError } from '@drover/core/errors';
-import { isCode } from '../git/removal.ts';
+import { isErrorCode } from '../git/removal.ts';
 
 const LOOK_AFTER_MS = 2_000;
 const FOLDERS_MAX = 200_000;
@@ -50,7 +50,7 @@ async function entriesOf(folder: string): Promise<readonly Dirent[]> {
     return await readdir(folder, { withFileTypes: true });
   } catch (error) {
     // The folder is gone, unreadable or too deep: git does not read it either.
-    if (isCode(error, 'ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ENAMETOOLONG')) return [];
+    if (isErrorCode(error, 'ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ENAMETOOLONG')) return [];
     throw error;
   }
 }

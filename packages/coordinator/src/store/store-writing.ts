@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path';
 import { deflateSync } from 'node:zlib';
 import { DroverError } from '@drover/core/errors';
 import type { Identity, ObjectFormat } from '../git/repository.ts';
-import { isCode } from '../git/removal.ts';
+import { isErrorCode } from '../git/removal.ts';
 
 const FOLDER_CHARS = 2; // characters of an object id
 const READ_ONLY = 0o444;
@@ -59,7 +59,7 @@ async function isRenewed(path: string): Promise<boolean> {
   return utimes(path, now, now).then(
     () => true,
     (error: unknown) => {
-      if (isCode(error, 'ENOENT')) return false;
+      if (isErrorCode(error, 'ENOENT')) return false;
       throw error;
     },
   );

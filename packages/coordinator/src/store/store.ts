@@ -12,7 +12,7 @@ import { basename, dirname, join, relative } from 'node:path';
 import { UsageError } from '@drover/core/errors';
 import { gitAt, quotedPath, type Git } from '../git/git.ts';
 import { objectFolders, type Identity, type ObjectFormat, type Repository } from '../git/repository.ts';
-import { isCode } from '../git/removal.ts';
+import { isErrorCode } from '../git/removal.ts';
 import { type NewCommit, writeBranch, writeCommit } from './store-writing.ts';
 
 const NAME_CHARS_MAX = 40;
@@ -141,7 +141,7 @@ async function writeWhole(path: string, text: string): Promise<void> {
 
 export async function textOf(path: string): Promise<string | undefined> {
   return readFile(path, 'utf8').catch((error: unknown) => {
-    if (isCode(error, 'ENOENT', 'ENOTDIR')) return undefined;
+    if (isErrorCode(error, 'ENOENT', 'ENOTDIR')) return undefined;
     throw error;
   });
 }

@@ -110,7 +110,7 @@ function countRepeats({ bench, conversation }: Agent, turn: Turn, { calls, resul
 }
 
 /** Returns true if the turn is complete and only its ending event is missing. */
-export function isAnswered({ conversation, bench }: Agent, turn: Turn): boolean {
+export function areCallsAnswered({ conversation, bench }: Agent, turn: Turn): boolean {
   const last = conversation.messages.at(-1);
   if (turn.open !== undefined || turn.answers === 0) return false;
   if (last?.role === 'assistant') return last.stop === 'stop';

@@ -21,11 +21,11 @@ import { relative } from 'node:path';
 import type { Verdict } from '../agent/calls/calls.ts';
 import type { Json } from '@drover/protocol/json';
 import type { Tool } from '../tools/tool.ts';
-import { covers, holdsFor } from './shell/command-pattern.ts';
+import { patternCovers, holdsFor } from './shell/command-pattern.ts';
 import { isInside, realPath, realRoot } from './paths.ts';
 import { plainCommands } from './shell/plain-commands.ts';
 import { isRunLater } from './run-later.ts';
-import { type Effect, matches, matchesPath, type Rule, SHELL } from './rules.ts';
+import { type Effect, ruleMatches, matchesPath, type Rule, SHELL } from './rules.ts';
 import { loadParser } from './shell/shell-parser.ts';
 import { type Scan, scanCommand } from './shell/shell-scan.ts';
 
@@ -55,7 +55,7 @@ export async function judge(policy: Policy, tool: Tool, input: Json): Promise<Ve
 
 function judgePlain(policy: Policy, tool: Tool, subject: string): Verdict {
   const ruled = (effect: Effect) =>
-    policy.rules.find((rule) => rule.effect === effect && matches(rule, { tool, subject }, policy.root));
+    policy.rules.find((rule) => rule.effect === effect && ruleMatches(rule, { tool, subject }, policy.root));
   const denied = ruled('deny');
   if (denied !== undefined) return byRule(denied);
   const answered = rememberedFor(policy, tool, subject);
@@ -173,7 +173,7 @@ async function permission(rules: readonly Rule[], command: string): Promise<Verd
   const everything = rules.find(({ pattern }) => pattern === undefined);
   if (everything !== undefined || rules.length === 0) return everything && byRule(everything);
   const commands = plainCommands(command, await loadParser());
-  const used = commands?.map((words) => rules.find(({ pattern = '*' }) => covers(pattern, words))?.text);
+  const used = commands?.map((words) => rules.find(({ pattern = '*' }) => patternCovers(pattern, words))?.text);
   if (used === undefined || used.includes(undefined)) return undefined;
   const texts = [...new Set(used)];
   return { effect: 'allow', why: `allowed by the rule${texts.length > 1 ? 's' : ''} ${texts.join(', ')}` };

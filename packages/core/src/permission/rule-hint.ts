@@ -6,7 +6,7 @@
 //      drover's file tools never write outside the workspace or in .git, whatever is allowed.
 
 import type { Obstacle } from '../agent/calls/calls.ts';
-import { covers } from './shell/command-pattern.ts';
+import { patternCovers } from './shell/command-pattern.ts';
 import { plainCommands } from './shell/plain-commands.ts';
 import { SHELL } from './rules.ts';
 import { loadParser } from './shell/shell-parser.ts';
@@ -52,7 +52,7 @@ function plainRule({ tool, subject }: Refused): string {
 async function shellRules(command: string): Promise<readonly string[]> {
   if (command.length > SUBJECT_CHARS_MAX) return [];
   const commands = plainCommands(command, await loadParser()) ?? [];
-  const isCoverable = commands.every((words) => words.join('') !== '' && covers(words.join(' '), words));
+  const isCoverable = commands.every((words) => words.join('') !== '' && patternCovers(words.join(' '), words));
   const rules = [...new Set(commands.map((words) => `${SHELL}(${words.join(' ')})`))];
   return isCoverable && rules.length <= RULES_MAX && !rules.some((rule) => rule.includes('*')) ? rules : [];
 }

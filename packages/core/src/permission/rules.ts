@@ -57,7 +57,7 @@ export function parseRule(text: string, effect: Effect): Rule {
 type RuledCall = { readonly tool: Tool; readonly subject: string };
 
 /** Whether the rule applies to this call. The policy judges shell commands itself. */
-export function matches(rule: Rule, { tool, subject }: RuledCall, root: string): boolean {
+export function ruleMatches(rule: Rule, { tool, subject }: RuledCall, root: string): boolean {
   if (!concerns(rule, tool)) return false;
   if (rule.pattern === undefined) return true;
   if (WORDY.has(tool.name) || (tool.access !== 'read' && tool.access !== 'write')) {

@@ -28,15 +28,15 @@ import { abandonedCalls, endOf, labelIn } from '../agent/calls/calls.ts';
 import { compactOnWish } from '../agent/compact.ts';
 import type { Execution, ExecutionResult, Input, SessionStatus } from './execution.ts';
 import { unlessAborted, type Watch, watch } from '../agent/limits.ts';
-import { isAnswered, runTurn } from '../agent/loop.ts';
+import { areCallsAnswered, runTurn } from '../agent/loop.ts';
 import {
   answeredCalls,
-  bounded,
+  boundedResults,
   checkTimeout,
   checkTools,
-  givenUp,
-  matched,
-  overdue,
+  givenUpCallResults,
+  matchedResults,
+  overdueCallResults,
   startOf,
   type Answered,
   type RemoteResult,
@@ -176,7 +176,7 @@ export class Session {
   /** Gives calls past their deadline an error result. Resolves to the calls still pending. */
   async expire(now: number): Promise<readonly PendingCall[]> {
     if (this.#isRunning) return this.pending;
-    return this.#inOrder(() => this.#take(overdue(this.pending, now)));
+    return this.#inOrder(() => this.#take(overdueCallResults(this.pending, now)));
   }
 
   /** Gives up the pending remote calls and cancels the turn. */
@@ -258,8 +258,8 @@ export class Session {
     }
     await this.#take(answers);
     // A resumed turn does not wait for overdue calls.
-    if ((await this.#take(overdue(this.pending, Date.now()))).length > 0) return { status: 'suspended' };
-    if ('resume' in input && isAnswered(this.#agent, this.#turn)) return { status: 'done' };
+    if ((await this.#take(overdueCallResults(this.pending, Date.now()))).length > 0) return { status: 'suspended' };
+    if ('resume' in input && areCallsAnswered(this.#agent, this.#turn)) return { status: 'done' };
     this.#isOpen = true;
     return runTurn(this.#agent, this.#turn, signal);
   }
@@ -318,19 +318,19 @@ export class Session {
   }
 
   #closeCalls(): void {
-    this.#answer(givenUp(this.pending));
+    this.#answer(givenUpCallResults(this.pending));
     const { open } = this.#turn;
     this.#turn.open = undefined;
     if (open !== undefined) addMessage(this.#agent, this.#turn, { role: 'tool', results: abandonedCalls(open) });
   }
 
   #matched(results: readonly RemoteResult[]): readonly Answered[] {
-    return matched(results, { session: this.id, pending: this.pending, known: this.#handedOut });
+    return matchedResults(results, { session: this.id, pending: this.pending, known: this.#handedOut });
   }
 
   async #take(answers: readonly Answered[]): Promise<readonly PendingCall[]> {
     if (answers.length === 0) return this.pending;
-    this.#answer(await bounded(answers, this.#options.context));
+    this.#answer(await boundedResults(answers, this.#options.context));
     await this.#outlet.settled();
     return this.pending;
   }

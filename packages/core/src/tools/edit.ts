@@ -9,7 +9,7 @@ import { ToolError } from '../errors.ts';
 import { changeBetween, changeSize } from './files/changes.ts';
 import { readText, replaceFile } from './files/content.ts';
 import { findExact, findTolerant, lineAt, type Match, MATCHES_MAX, nearestLine } from './files/passage.ts';
-import { exclusively, type Place, tidyPath, writablePlace } from './files/paths.ts';
+import { oneChangeAtATime, type Place, tidyPath, writablePlace } from './files/paths.ts';
 import { defineTool, type ToolOutput } from './tool.ts';
 
 const MATCHES_TOLD_MAX = 10;
@@ -28,7 +28,7 @@ export const edit = defineTool({
     if (passage.old === '') throw new ToolError('old is empty: to make or replace a whole file, use write');
     if (passage.old === passage.new) throw new ToolError('old and new are the same');
     const place = await writablePlace(path, context);
-    return exclusively(place.real, () => replacePassage(place, passage));
+    return oneChangeAtATime(place.real, () => replacePassage(place, passage));
   },
 });
 

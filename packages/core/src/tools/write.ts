@@ -5,7 +5,7 @@ import * as z from 'zod/mini';
 import { ToolError } from '../errors.ts';
 import { changeBetween, changeSize, lineCount } from './files/changes.ts';
 import { readText, replaceFile } from './files/content.ts';
-import { codeOf, exclusively, type Place, tidyPath, unusable, writablePlace } from './files/paths.ts';
+import { codeOf, oneChangeAtATime, type Place, tidyPath, unusable, writablePlace } from './files/paths.ts';
 import { defineTool, type ToolOutput } from './tool.ts';
 
 const NOT_TEXT = Symbol('not text');
@@ -20,7 +20,7 @@ export const write = defineTool({
   touches: ({ path }) => [tidyPath(path)],
   async run({ path, content }, context) {
     const place = await writablePlace(path, context);
-    return exclusively(place.real, () => writeWhole(place, content));
+    return oneChangeAtATime(place.real, () => writeWhole(place, content));
   },
 });
 

@@ -18,7 +18,7 @@ export type Judged = {
   readonly memory: Memory;
 };
 
-export function strictly(envelope: Envelope, { script, body, prompt, memory }: Judged): Refusal | undefined {
+export function strictProblem(envelope: Envelope, { script, body, prompt, memory }: Judged): Refusal | undefined {
   return (
     keyProblem(envelope, script.keys) ??
     sizeProblem(envelope, script) ??

@@ -22,7 +22,7 @@ import {
 import { dirname, join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as z from 'zod/mini';
-import { isCode, setAside } from '../../git/removal.ts';
+import { isErrorCode, setAside } from '../../git/removal.ts';
 
 const ENTRIES_MAX = 300_000; // a larger tree is set up again for every task
 const ENTRIES_A_TURN = 2_000;
@@ -83,8 +83,8 @@ export class PreparedTree {
   /** Keeps everything added since `before`. Keeps nothing if setup changed existing paths. */
   async note({ key, made }: Pick<PreparedRecord, 'key' | 'made'>, change: SetUpChange): Promise<void> {
     const paths = without(change.after, change.before);
-    const state = await stateOf(this.#tree, paths);
-    const isUnchanged = JSON.stringify(await stateOf(this.#tree, change.before)) === JSON.stringify(change.state);
+    const state = await preparedState(this.#tree, paths);
+    const isUnchanged = JSON.stringify(await preparedState(this.#tree, change.before)) === JSON.stringify(change.state);
     if (state === undefined || !isUnchanged) return;
     const draft = `${this.#file}.new`;
     writeFileSync(draft, JSON.stringify({ key, made, paths, state } satisfies PreparedRecord));
@@ -95,7 +95,7 @@ export class PreparedTree {
     try {
       return RECORD.parse(JSON.parse(readFileSync(this.#file, 'utf8')));
     } catch (error) {
-      if (isCode(error, 'ENOENT') || error instanceof SyntaxError || error instanceof z.core.$ZodError)
+      if (isErrorCode(error, 'ENOENT') || error instanceof SyntaxError || error instanceof z.core.$ZodError)
         return undefined;
       throw error;
     }
@@ -119,7 +119,7 @@ export class PreparedTree {
 }
 
 /** Returns undefined if there is too much, or an entry that is no file, folder or link. */
-export async function stateOf(tree: string, paths: readonly string[]): Promise<TreeState | undefined> {
+export async function preparedState(tree: string, paths: readonly string[]): Promise<TreeState | undefined> {
   const state: Record<string, string> = {};
   let count = 0;
   const isWhole = await walk(tree, paths, (path, found) => {
@@ -161,7 +161,7 @@ function isInTree(tree: string, path: string): boolean {
   try {
     return realpathSync(Buffer.from(folder, 'latin1'), { encoding: 'latin1' }) === folder;
   } catch (error) {
-    if (isCode(error, 'ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES')) return false;
+    if (isErrorCode(error, 'ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES')) return false;
     throw error;
   }
 }

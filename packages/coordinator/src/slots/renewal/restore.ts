@@ -9,7 +9,7 @@ import { dirname } from 'node:path';
 import type { ObjectFormat } from '../../git/repository.ts';
 import type { Blobs } from '../../store/blobs.ts';
 import { type IndexEntry, type IndexFile, objectOf, sizeOf, withTimes } from '../../git/index-file.ts';
-import { isCode } from '../../git/removal.ts';
+import { isErrorCode } from '../../git/removal.ts';
 import { pathOf } from './sweep.ts';
 
 const FILES_MAX = 500;
@@ -64,7 +64,7 @@ function write(top: string, { path, kind, mode }: IndexEntry, content: Buffer): 
   try {
     make();
   } catch (error) {
-    if (!isCode(error, 'ENOENT')) throw error;
+    if (!isErrorCode(error, 'ENOENT')) throw error;
     mkdirSync(pathOf(top, dirname(path)), { recursive: true });
     make();
   }

@@ -42,7 +42,10 @@ export type Handed = {
 };
 
 /** Returns each result with its call; throws RemoteCallProblem if one is invalid. */
-export function matched(results: readonly RemoteResult[], { session, pending, known }: Handed): readonly Answered[] {
+export function matchedResults(
+  results: readonly RemoteResult[],
+  { session, pending, known }: Handed,
+): readonly Answered[] {
   const open = new Map(pending.map((call) => [call.callId, call]));
   return results.map(({ callId, output, isError = false }) => {
     const call = open.get(callId);
@@ -61,7 +64,7 @@ export function matched(results: readonly RemoteResult[], { session, pending, kn
 }
 
 /** Returns the answers with their outputs truncated to what the model may see. */
-export function bounded(
+export function boundedResults(
   answers: readonly Answered[],
   context: Pick<ToolContext, 'outputFolder'>,
 ): Promise<readonly Answered[]> {
@@ -83,7 +86,7 @@ export function answeredCalls(open: OpenCalls, answers: readonly Answered[]): Op
 }
 
 /** Returns error results for calls past their deadline. */
-export function overdue(pending: readonly PendingCall[], now: number): readonly Answered[] {
+export function overdueCallResults(pending: readonly PendingCall[], now: number): readonly Answered[] {
   return pending
     .filter(({ deadline }) => Date.parse(deadline) <= now)
     .map((call) => {
@@ -93,7 +96,7 @@ export function overdue(pending: readonly PendingCall[], now: number): readonly 
 }
 
 /** Returns error results for calls that the session gave up. */
-export function givenUp(pending: readonly PendingCall[]): readonly Answered[] {
+export function givenUpCallResults(pending: readonly PendingCall[]): readonly Answered[] {
   return pending.map((call) => {
     const output = `No result: ${call.name} is run elsewhere, and was no longer waited for. It may have taken effect all the same.`;
     return { call, output: { output, isError: true } };

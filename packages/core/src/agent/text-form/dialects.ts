@@ -46,7 +46,7 @@ export const dialects: readonly Dialect[] = [
     name: 'deepseek',
     opening:
       /[ \t]*<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>\s*(?<tool>[\w.-]+)|\s*(?<bare>[\w.-]+)\s*<｜tool▁sep｜>)\s*(?:```(?:json)?\s*)?/y,
-    end: (text, at, cutOff) => behind(text, jsonEnd(text, at, cutOff), /(?:\s*```)?/y),
+    end: (text, at, cutOff) => endOfMatch(text, jsonEnd(text, at, cutOff), /(?:\s*```)?/y),
   },
   {
     name: 'harmony',
@@ -62,7 +62,7 @@ export const dialects: readonly Dialect[] = [
   {
     name: 'tool_code',
     opening: /```tool_code[ \t]*\n(?:[^\n]*=\s*)?(?:print\()?(?:default_api\.)?(?<tool>[\w-]+)\(/y,
-    end: (text, at, cutOff) => behind(text, at, /[^\n]*\n(?:[^\n]*\n)*?[ \t]*```[ \t]*(?=\n|$)/y) ?? cutOff(at),
+    end: (text, at, cutOff) => endOfMatch(text, at, /[^\n]*\n(?:[^\n]*\n)*?[ \t]*```[ \t]*(?=\n|$)/y) ?? cutOff(at),
   },
 ];
 
@@ -81,7 +81,7 @@ const ELEMENT_END = /<\/(?:\w+:)?(?:parameter|arg_key|arg_value)>/g;
 function elementsEnd(text: string, from: number, cutOff: CutOff): number | undefined {
   let at = from;
   for (;;) {
-    const value = behind(text, at, ELEMENT);
+    const value = endOfMatch(text, at, ELEMENT);
     if (value === undefined) return at;
     ELEMENT_END.lastIndex = value;
     const closing = ELEMENT_END.exec(text);
@@ -92,7 +92,7 @@ function elementsEnd(text: string, from: number, cutOff: CutOff): number | undef
 
 /** Returns the position after a JSON object or array. Counts brackets only; the content may be invalid. */
 function jsonEnd(text: string, from: number, cutOff: CutOff): number | undefined {
-  const start = behind(text, from, /\s*(?=[{[])/y);
+  const start = endOfMatch(text, from, /\s*(?=[{[])/y);
   if (start === undefined) return undefined;
   let depth = 0;
   const parts = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]]/gs;
@@ -106,7 +106,7 @@ function jsonEnd(text: string, from: number, cutOff: CutOff): number | undefined
 }
 
 /** Returns the position after a match of a sticky pattern, or undefined without one. */
-export function behind(text: string, at: number | undefined, pattern: RegExp): number | undefined {
+export function endOfMatch(text: string, at: number | undefined, pattern: RegExp): number | undefined {
   if (at === undefined) return undefined;
   pattern.lastIndex = at;
   return pattern.test(text) ? pattern.lastIndex : undefined;

@@ -9,7 +9,7 @@
 //   3. The answer ends with it, or the stop reason says that calls follow.
 
 import type { Stop } from '@drover/protocol/messages';
-import { behind, type CutOff, type Dialect, dialects, FRAME, STARTS } from './dialects.ts';
+import { endOfMatch, type CutOff, type Dialect, dialects, FRAME, STARTS } from './dialects.ts';
 import { withoutCode } from './markdown-code.ts';
 
 const STARTS_MAX = 20; // only the last ones are checked: a call that ends the answer is among them
@@ -43,7 +43,7 @@ function isLast(text: string, start: number, stop: Stop): boolean {
   for (
     let at: number | undefined = start;
     at !== undefined;
-    at = callEnd(text, at, cutOff) ?? behind(text, at, FRAME)
+    at = callEnd(text, at, cutOff) ?? endOfMatch(text, at, FRAME)
   ) {
     if (at === text.length) return true;
   }
@@ -52,7 +52,7 @@ function isLast(text: string, start: number, stop: Stop): boolean {
 
 function callEnd(text: string, at: number, cutOff: CutOff): number | undefined {
   for (const { opening, end } of dialects) {
-    const from = behind(text, at, opening);
+    const from = endOfMatch(text, at, opening);
     const ended = from === undefined ? undefined : end(text, from, cutOff);
     if (ended !== undefined) return ended;
   }

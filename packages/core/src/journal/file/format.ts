@@ -55,7 +55,10 @@ export function readContents(bytes: Uint8Array): Contents {
   for (let line = 1; ; line++) {
     const end = bytes.indexOf(LF, start);
     if (end === -1) return { version, records, goodBytes: start, lastSum };
-    const checked = check(Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8'), lastSum);
+    const checked = checkLine(
+      Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8'),
+      lastSum,
+    );
     if (typeof checked === 'string')
       return { version, records, goodBytes: start, lastSum, damage: { line, what: checked } };
     if (line > 1) records.push(checked.record);
@@ -66,7 +69,10 @@ export function readContents(bytes: Uint8Array): Contents {
 }
 
 /** Checks a line against the previous line's sum. Returns its record, or a description of the damage. */
-export function check(text: string, before: string): { readonly record: JsonObject; readonly sum: string } | string {
+export function checkLine(
+  text: string,
+  before: string,
+): { readonly record: JsonObject; readonly sum: string } | string {
   const [, open, sum] = SEAL.exec(text) ?? [];
   if (open === undefined || sum === undefined)
     return text.includes('\0') ? 'zeros where a record should be' : 'not a sealed record';

@@ -15,7 +15,7 @@ import { DroverError } from '../../errors.ts';
 import type { Owner } from '@drover/protocol/events';
 import type { JsonObject } from '@drover/protocol/json';
 import { FORMAT_VERSION, headOf, readContents, seal, type Contents } from './format.ts';
-import { Lock, ownerOf } from './lock.ts';
+import { Lock, lockOwner } from './lock.ts';
 import { pause } from '../../promises.ts';
 
 const RETRY_MS = 250;
@@ -67,7 +67,7 @@ export class Journal {
     const { path } = options;
     await makeFolder(dirname(path));
     const lock = Lock.take(`${path}.lock`);
-    if (lock === undefined) throw new DroverError({ kind: 'journal.busy', path, owner: ownerOf(`${path}.lock`) });
+    if (lock === undefined) throw new DroverError({ kind: 'journal.busy', path, owner: lockOwner(`${path}.lock`) });
     try {
       const contents = existsSync(path) ? await readJournal(path) : EMPTY;
       const torn = contents === EMPTY ? 0 : (await stat(path)).size - contents.goodBytes;

@@ -54,7 +54,7 @@ export function isTaken(path: string): boolean {
 }
 
 /** The process id of the last owner. */
-export function ownerOf(path: string): string {
+export function lockOwner(path: string): string {
   // The owner writes this file right after it takes the lock, so the file may be missing for a moment.
   return existsSync(ownerPath(path)) ? readFileSync(ownerPath(path), 'utf8').trim() : 'unknown';
 }

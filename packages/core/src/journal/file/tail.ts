@@ -6,7 +6,7 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { DroverError } from '../../errors.ts';
 import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json';
-import { check, type Damage } from './format.ts';
+import { checkLine, type Damage } from './format.ts';
 import { isTaken } from './lock.ts';
 import { pause } from '../../promises.ts';
 
@@ -56,7 +56,7 @@ export async function* journalTail(path: string, last: ReadTo, signal: AbortSign
 }
 
 /** Reads and checks all records after `last`. `version` is set if the head was among the lines read. */
-export async function readOn(path: string, last: ReadTo): Promise<ReadOn> {
+export async function readFurtherRecords(path: string, last: ReadTo): Promise<ReadOn> {
   const records: JsonObject[] = [];
   let readTo = last;
   let version: number | undefined;
@@ -115,7 +115,7 @@ function checked(bytes: Buffer, last: ReadTo): ReadTo & { readonly records: Json
   const records: JsonObject[] = [];
   let { line, sum } = last;
   for (const text of linesIn(bytes)) {
-    const found = check(text, sum);
+    const found = checkLine(text, sum);
     if (typeof found === 'string') return { ...last, records, damage: { line: line + 1, what: found } };
     if (line > 0) records.push(found.record); // line 0 is the head
     ({ sum } = found);

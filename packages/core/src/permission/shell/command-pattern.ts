@@ -17,7 +17,7 @@ export type Words = readonly (string | undefined)[];
 export const COMPARED_WORDS_MAX = 64;
 
 /** Whether an allow rule covers the command. */
-export function covers(pattern: string, words: readonly string[]): boolean {
+export function patternCovers(pattern: string, words: readonly string[]): boolean {
   const parts = partsOf(pattern);
   const isLongEnough = pattern.endsWith('*') ? words.length >= parts.length : words.length === parts.length;
   return isLongEnough && parts.every((part, at) => wildcard(part, words[at] ?? ''));

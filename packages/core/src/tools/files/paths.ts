@@ -66,7 +66,7 @@ export function tidyPath(path: string): string {
 }
 
 /** Serializes work on the same file, so that no change overwrites another one. */
-export async function exclusively<T>(real: string, work: () => Promise<T>): Promise<T> {
+export async function oneChangeAtATime<T>(real: string, work: () => Promise<T>): Promise<T> {
   const before = queues.get(real);
   const turn = before === undefined ? work() : before.then(work);
   const settled = turn.then(
