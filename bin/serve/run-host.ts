@@ -5,6 +5,7 @@ import { PassThrough, Readable } from 'node:stream';
 import type { Bus } from '@drover/core/bus';
 import { newId } from '@drover/core/ids';
 import { Questions } from '@drover/core/permission/questions';
+import { RunControl } from '@drover/coordinator/control/run-control';
 import type { ApprovePlan, PlanAnswer } from '@drover/coordinator/plan/approval';
 import { UsageError } from '@drover/core/errors';
 import type { HostedRun, RunAgain, RunWanted } from '@drover/server/host';
@@ -60,6 +61,7 @@ async function carry(start: Start, { wishes, io, stops, approve }: Carrying): Pr
   const { diagnostics } = wishes;
   const questions = new Questions(() => undefined);
   const plans = new PlanQuestion();
+  const control = new RunControl();
   const begun = Promise.withResolvers<Bus>();
   const carried = carryRun(
     {
@@ -77,6 +79,7 @@ async function carry(start: Start, { wishes, io, stops, approve }: Carrying): Pr
       mayBePartial: false,
       result: undefined,
       asked: questions,
+      control,
       ...(approve && { approve: plans.ask }),
       ...(shared !== undefined && { shared }),
       onBus: begun.resolve,
@@ -90,6 +93,7 @@ async function carry(start: Start, { wishes, io, stops, approve }: Carrying): Pr
     answer: (requestId, answer) => questions.answer(requestId, answer),
     answerPlan: (answer) => plans.answer(answer),
     cancel: () => stops.forEach(({ stop }) => stop('SIGINT')),
+    control,
     ended: carried.then(
       () => undefined,
       (error: unknown) => diagnostics.diagnose('a run broke', { run: id, error: String(error) }, 'error'),

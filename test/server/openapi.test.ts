@@ -37,10 +37,13 @@ const ROUTES = [
   'post /v1/runs',
   'post /v1/runs/{id}/cancel',
   'post /v1/runs/{id}/merge',
+  'post /v1/runs/{id}/pause',
   'post /v1/runs/{id}/permissions/{requestId}',
   'post /v1/runs/{id}/plan',
   'post /v1/runs/{id}/resume',
   'post /v1/runs/{id}/retry',
+  'post /v1/runs/{id}/tasks/{task}/cancel',
+  'post /v1/runs/{id}/tasks/{task}/messages',
   'post /v1/sessions',
   'post /v1/sessions/{id}/cancel',
   'post /v1/sessions/{id}/execute',
@@ -181,6 +184,9 @@ test('every route answers as the document says', async () => {
   for (const route of ['resume', 'retry']) await witness.ask(`post /v1/runs/{id}/${route}`, run, {});
   await witness.ask('post /v1/runs/{id}/plan', run, { answer: 'stop' });
   await witness.ask('post /v1/runs/{id}/cancel', run, {});
+  await witness.ask('post /v1/runs/{id}/pause', run, { paused: true });
+  await witness.ask('post /v1/runs/{id}/tasks/{task}/messages', run, { text: 'too late' });
+  await witness.ask('post /v1/runs/{id}/tasks/{task}/cancel', run, {});
   await witness.ask('post /v1/runs/{id}/permissions/{requestId}', run, { allowed: true });
   await witness.ask('post /v1/runs', {}, { goal: '' });
   await witness.ask('get /v1/runs', {}, undefined, { authorization: 'Bearer no' });

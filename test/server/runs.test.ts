@@ -1,5 +1,6 @@
 // Runs over HTTP at moments that a whole run passes too quickly; test/cli/serve/serve.test.ts has whole runs.
 
+import { RunControl } from '@drover/coordinator/control/run-control';
 import { openRunJournal } from '@drover/coordinator/run/journal';
 import { Bus } from '@drover/core/bus';
 import type { Event } from '@drover/protocol/events';
@@ -41,6 +42,7 @@ async function told(home: string) {
     answer: (requestId) => requestId === 'ask_1',
     answerPlan: () => false,
     cancel: () => cancelled.resolve(),
+    control: new RunControl(),
     ended: ended.promise,
   };
   return { id, run, tell, end, cancelled: cancelled.promise };

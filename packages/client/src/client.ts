@@ -135,7 +135,7 @@ export class DroverClient {
   }
 
   diff(id: string, task: string, signal?: AbortSignal): Promise<TaskDiff> {
-    return this.#get(`${runPath(id)}/tasks/${encodeURIComponent(task)}/diff`, signal);
+    return this.#get(`${taskPath(id, task)}/diff`, signal);
   }
 
   resumeRun(id: string, wanted: RunResume = {}, signal?: AbortSignal): Promise<Made> {
@@ -144,6 +144,20 @@ export class DroverClient {
 
   retryRun(id: string, wanted: RunRetry = {}, signal?: AbortSignal): Promise<Made> {
     return this.#post<Made>(`${runPath(id)}/retry`, wanted, signal);
+  }
+
+  /** Sends a message to the worker of a task, which reads it at its next step. */
+  async messageTask(id: string, { task, text }: { readonly task: string; readonly text: string }): Promise<void> {
+    await this.#post(`${taskPath(id, task)}/messages`, { text }, undefined);
+  }
+
+  async cancelTask(id: string, task: string): Promise<void> {
+    await this.#post(`${taskPath(id, task)}/cancel`, {}, undefined);
+  }
+
+  /** While paused, no attempt of a run starts. */
+  async pauseRun(id: string, paused: boolean): Promise<void> {
+    await this.#post(`${runPath(id)}/pause`, { paused }, undefined);
   }
 
   mergeRun(id: string, wanted: RunMerge = {}, signal?: AbortSignal): Promise<RunDelivered> {
@@ -211,6 +225,10 @@ function serverOf({ baseUrl, token, fetch = globalThis.fetch }: ClientOptions): 
 
 function sessionPath(id: string): string {
   return `/v1/sessions/${encodeURIComponent(id)}`;
+}
+
+function taskPath(run: string, task: string): string {
+  return `${runPath(run)}/tasks/${encodeURIComponent(task)}`;
 }
 
 function runPath(id: string): string {

@@ -48,8 +48,8 @@ export type SessionStatus = 'idle' | 'running' | 'awaiting_tool_execution';
 
 export type ResultsTaken = { readonly status: SessionStatus; readonly pending: readonly PendingCall[] };
 
-/** POST /v1/sessions/:id/permissions/:requestId, and the same under /v1/runs. */
-export type PermissionAnswer = { readonly allowed: boolean; readonly always?: boolean };
+/** POST /v1/sessions/:id/permissions/:requestId, and the same under /v1/runs. `words` go to the agent with a no. */
+export type PermissionAnswer = { readonly allowed: boolean; readonly always?: boolean; readonly words?: string };
 
 /** A question that waits for an answer. */
 export type OpenQuestion = Extract<Recorded, { readonly type: 'permission_request' }>;
@@ -107,6 +107,10 @@ export type NewRun = {
 export type RunResume = Pick<NewRun, 'approve'>;
 
 /** POST /v1/runs/:id/retry: these tasks, or all that failed. */
+export type TaskText = { readonly text: string };
+
+export type RunPause = { readonly paused: boolean };
+
 export type RunRetry = RunResume & { readonly tasks?: readonly string[] };
 
 /** POST /v1/runs/:id/merge */

@@ -4,6 +4,7 @@
 import type { Diagnose } from '@drover/core/diagnosis';
 import type { NewRun, NewSession, RemoteTool } from '@drover/client/wire';
 import type { Session } from '@drover/core/session/session';
+import type { RunControl } from '@drover/coordinator/control/run-control';
 import type { Bus } from '@drover/core/bus';
 import type { PlanAnswer as ApprovedPlan } from '@drover/coordinator/plan/approval';
 import type { Delivered, Delivery } from '@drover/protocol/run';
@@ -62,6 +63,8 @@ export type HostedRun = {
   /** Returns false if no plan waits. */
   readonly answerPlan: (answer: ApprovedPlan | undefined) => boolean;
   readonly cancel: () => void;
+  /** Messages to workers, cancel and retry of single tasks, pause. */
+  readonly control: Pick<RunControl, 'message' | 'cancel' | 'retry' | 'pause'>;
   /** Never rejects. */
   readonly ended: Promise<void>;
 };

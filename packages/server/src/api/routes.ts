@@ -164,7 +164,7 @@ function sessionEventRoutes(sessions: Sessions): readonly Route[] {
 }
 
 export function runRoutes(runs: Runs): readonly Route[] {
-  return [...runSnapshotRoutes(runs), ...runControlRoutes(runs), ...runAfterRoutes(runs)];
+  return [...runSnapshotRoutes(runs), ...runControlRoutes(runs), ...taskRoutes(runs), ...runAfterRoutes(runs)];
 }
 
 function runSnapshotRoutes(runs: Runs): readonly Route[] {
@@ -242,6 +242,43 @@ function runControlRoutes(runs: Runs): readonly Route[] {
   ];
 }
 
+/** Single tasks of a run at work. */
+function taskRoutes(runs: Runs): readonly Route[] {
+  return [
+    route({
+      method: 'post',
+      path: '/v1/runs/:id/tasks/:task/messages',
+      name: 'messageTask',
+      about: 'Sends a message to the worker of a task, which reads it at its next step',
+      body: schemas.taskText,
+      answer: nothing,
+      refusals: [404, 409],
+      reply: ({ body: { text }, param }) =>
+        runs.control(param('id'), (control) => control.message(param('task'), text)),
+    }),
+    route({
+      method: 'post',
+      path: '/v1/runs/:id/tasks/:task/cancel',
+      name: 'cancelTask',
+      about: 'Cancels one task of a run at work; tasks that depend on it are skipped',
+      body: schemas.nothing,
+      answer: nothing,
+      refusals: [404, 409],
+      reply: ({ param }) => runs.control(param('id'), (control) => control.cancel(param('task'))),
+    }),
+    route({
+      method: 'post',
+      path: '/v1/runs/:id/pause',
+      name: 'pauseRun',
+      about: 'Pauses a run at work, so that no attempt starts, or lets it go on',
+      body: schemas.runPause,
+      answer: nothing,
+      refusals: [404, 409],
+      reply: ({ body: { paused }, param }) => runs.control(param('id'), (control) => control.pause(paused)),
+    }),
+  ];
+}
+
 /** Before and after the work: approval of a plan; resume, retry, merge and the whole diff. */
 function runAfterRoutes(runs: Runs): readonly Route[] {
   return [
@@ -269,7 +306,7 @@ function runAfterRoutes(runs: Runs): readonly Route[] {
       method: 'post',
       path: '/v1/runs/:id/retry',
       name: 'retryRun',
-      about: 'Tries failed tasks of a run again, on top of everything that has landed',
+      about: 'Tries failed tasks of a run again, on top of everything that has landed; also while it is at work',
       body: schemas.runRetry,
       answer: json(schemas.made),
       refusals: [404, 409],

@@ -74,7 +74,11 @@ export const toolResults = z.strictObject({
     .max(RESULTS_MAX),
 });
 
-export const permissionAnswer = z.strictObject({ allowed: z.boolean(), always: z.boolean().exactOptional() });
+export const permissionAnswer = z.strictObject({
+  allowed: z.boolean(),
+  always: z.boolean().exactOptional(),
+  words: z.string().max(COMMENT_CHARS_MAX).exactOptional().describe('With a no: words for the agent'),
+});
 
 export const newRun = z.strictObject({
   goal: text.min(1),
@@ -242,6 +246,8 @@ const plannedTask = z.strictObject({
 
 export const runResume = z.strictObject({ approve: z.boolean().exactOptional() });
 export const runRetry = z.strictObject({ ...runResume.shape, tasks: z.array(word).max(PLANNED_MAX).exactOptional() });
+export const taskText = z.strictObject({ text: z.string().min(1).max(COMMENT_CHARS_MAX) });
+export const runPause = z.strictObject({ paused: z.boolean() });
 export const runMerge = z.strictObject({ deliver: z.enum(['branch', 'merge', 'patch']).exactOptional() });
 export const planAnswer = z.strictObject({
   answer: z.enum(['run', 'stop', 'comment']),
@@ -314,6 +320,8 @@ export type WireIsChecked = Checked<
     Same<typeof newRun, wire.NewRun>,
     Same<typeof runResume, wire.RunResume>,
     Same<typeof runRetry, wire.RunRetry>,
+    Same<typeof taskText, wire.TaskText>,
+    Same<typeof runPause, wire.RunPause>,
     Same<typeof runMerge, wire.RunMerge>,
     Same<typeof planAnswer, wire.PlanAnswer>,
     Same<typeof runDelivered, wire.RunDelivered>,

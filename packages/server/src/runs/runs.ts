@@ -47,6 +47,8 @@ export class Runs {
   /** With `tasks`, those are retried; all that failed if there are none. */
   async resume(id: string, { approve = false, tasks }: wire.RunRetry): Promise<wire.Made | Refusal> {
     if (!this.#isKept(id)) return notFound('run');
+    const run = this.#atWork.get(id);
+    if (run !== undefined && tasks !== undefined) return refusedBy(run.control.retry(tasks)) ?? { id };
     if (this.#isLive(id)) return new Refusal(409, 'run.live', 'the run is at work already');
     const stranger = await this.#elsewhere(id);
     if (stranger !== undefined) return stranger;
@@ -165,10 +167,17 @@ export class Runs {
     return undefined;
   }
 
+  /** Asks something of a run at work in this process. `ask` returns why it was refused. */
+  control(id: string, ask: (control: HostedRun['control']) => string | undefined): Refusal | undefined {
+    if (!this.#isKept(id)) return notFound('run');
+    const run = this.#atWork.get(id);
+    return run === undefined ? this.#notHere(id) : refusedBy(ask(run.control));
+  }
+
   async answer(id: string, requestId: string, answer: wire.PermissionAnswer): Promise<Refusal | undefined> {
     if (!this.#isKept(id)) return notFound('run');
-    const { allowed, always = false } = answer;
-    if (this.#atWork.get(id)?.answer(requestId, { allowed, always }) === true) return undefined;
+    const { allowed, always = false, words = '' } = answer;
+    if (this.#atWork.get(id)?.answer(requestId, { allowed, always, words }) === true) return undefined;
     const { records } = await readKept(this.#path(id));
     if (!wasAsked(records, requestId)) return notFound('question');
     if (!this.#atWork.has(id) && this.#isLive(id)) return this.#notHere(id);
@@ -216,6 +225,10 @@ export class Runs {
   #path(id: string): string {
     return runJournalPath(this.#options.host.home, id);
   }
+}
+
+function refusedBy(why: string | undefined): Refusal | undefined {
+  return why === undefined ? undefined : new Refusal(409, 'task.refused', why);
 }
 
 function refusalOf(error: unknown): Refusal {

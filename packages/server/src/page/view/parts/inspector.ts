@@ -8,6 +8,7 @@ import { words } from '../app.ts';
 import { button, fill, h, mark, say } from '../dom.ts';
 import { ConversationList } from './conversation-list.ts';
 import { patchList } from './run/patch-list.ts';
+import { TaskDesk } from './run/task-desk.ts';
 import { factsOf, taskFacts } from './run/task-facts.ts';
 
 /** A worker is followed from task to task; a task stays. Worker 0 is the coordinator. */
@@ -28,6 +29,7 @@ export class Inspector {
   readonly #conversation = new ConversationList('Conversation', this.#body);
   readonly #about = h('div', { class: 'about-task' });
   readonly #diff = h('div', { class: 'diff', is: { tabindex: 0, role: 'group', 'aria-label': 'What it changed' } });
+  readonly #desk: TaskDesk;
   #tab: Tab = 'Conversation';
   #task = ''; // shown now
   #aboutShown = '';
@@ -37,6 +39,11 @@ export class Inspector {
   constructor(client: DroverClient, run: string) {
     this.#client = client;
     this.#run = run;
+    this.#desk = new TaskDesk({
+      message: (task, text) => client.messageTask(run, { task, text }),
+      cancel: (task) => client.cancelTask(run, task),
+      retry: async (task) => void (await client.retryRun(run, { tasks: [task] })),
+    });
     const keys = { keydown: (event: KeyboardEvent) => this.#key(event) };
     const tabs = h(
       'div',
@@ -47,6 +54,7 @@ export class Inspector {
       'section',
       { class: 'panel inspector', is: { 'aria-labelledby': 'inspector-title' } },
       h('header', {}, this.#title, tabs),
+      this.#desk.element,
       this.#body,
     );
     this.open('Conversation');
@@ -73,6 +81,7 @@ export class Inspector {
     const id = taskOf(fold, choice);
     const task = fold.state.tasks.get(id);
     this.#task = id;
+    this.#desk.update(task, fold.state.end === undefined);
     const who = 'worker' in choice && choice.worker > 0 ? `Worker ${choice.worker}` : undefined;
     say(this.#title, task === undefined ? (who ?? 'Coordinator') : [who, task.plan.title].filter(Boolean).join(' · '));
     this.#tabs.forEach((tab, at) => (tab.disabled = at > 0 && task === undefined));
