@@ -58,7 +58,8 @@ withRedis('refused messages', () => {
     await raw.xgroup('CREATE', inboxOf('to'), 'owner', '$', 'MKSTREAM');
     from.box.note(inboxOf('to'), { n: 1 });
     await until(() => redis.cli('xlen', inboxOf('to')) === '1');
-    const [[, fields = []] = []] = (await raw.xrangeBuffer(inboxOf('to'), '-', '+')) as [Buffer, Buffer[]][];
+    const entries = (await raw.xrangeBuffer(inboxOf('to'), '-', '+')) as [Buffer, Buffer[]][];
+    const fields = entries[0]?.[1] ?? [];
     const to = await mailbox(redis, 'to', 'key');
     await until(() => to.notes.length === 1);
     await raw.xadd(inboxOf('to'), '*', ...fields);
