@@ -50,7 +50,7 @@ const resumeOptions = {
 export const resume = command({
   word: {
     name: 'id',
-    about: 'Run or session: its id or a unique prefix (default: the newest interrupted one)',
+    about: 'Run or session: its id or a unique prefix (default: the newest interrupted one of this folder)',
     required: false,
     offered: offeredIds,
   },
@@ -63,7 +63,7 @@ export const resume = command({
   ],
   async run(args, io) {
     const home = stateFolder(io);
-    const { kind, id } = args.word === undefined ? await newestOpen(home) : await findKept(home, args.word);
+    const { kind, id } = args.word === undefined ? await newestOpen(home, io.cwd) : await findKept(home, args.word);
     if (kind === 'session') return resumeSession(args, await readSession(home, id), io);
     if (args.cwd !== undefined) throw new UsageError('--cwd is for sessions; a run stays in its repository');
     if (args.gate.length > 0) throw new UsageError('--gate is for sessions; a run keeps its own');
@@ -96,13 +96,22 @@ async function resumeSession(args: Values<typeof resumeOptions>, kept: KeptSessi
   return runAgent({ ...others, view: wanted }, kept, { resume: true }, io);
 }
 
-async function newestOpen(home: string): Promise<Kept> {
+async function newestOpen(home: string, cwd: string): Promise<Kept> {
   const { isAtWork, listRunsAndSessions, wasInterrupted } = await import('../history/rows.ts');
   const rows = listRunsAndSessions(home);
   const [newest] = rows;
   if (newest === undefined) throw new UsageError(`there are no runs or sessions yet; ${HOW_TO_BEGIN}`);
-  const open = rows.find((row) => wasInterrupted(home, row));
-  if (open !== undefined) return open;
+  const open = rows.filter((row) => wasInterrupted(home, row));
+  const here = open.find((row) => cwd === row.cwd || cwd.startsWith(`${row.cwd}/`));
+  if (here !== undefined) return here;
+  const [elsewhere] = open;
+  if (elsewhere !== undefined) {
+    const id = shortIdIn(home, elsewhere.id);
+    const title = oneLine(elsewhere.title, TITLE_COLUMNS);
+    throw new UsageError(
+      `nothing was interrupted in this folder; in ${elsewhere.cwd ?? 'another one'} it was ${id} (${title}): drover resume ${id}`,
+    );
+  }
   const state = isAtWork(home, newest) ? 'live' : newest.state;
   const short = shortIdIn(home, newest.id);
   const next = newest.kind === 'run' ? nextStepOfRun({ ...newest, state }, short) : nextStep(state, short);

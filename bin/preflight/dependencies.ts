@@ -14,6 +14,7 @@ import type { RunSettings } from '@drover/protocol/run';
 import { complain, type Io } from '../io.ts';
 import { typedLines } from '../terminal/typed-lines.ts';
 import { oneLine } from '../views/text/terminal-text.ts';
+import { commandProblem } from './gate-check.ts';
 import { storedSetup, storeSetup } from './project-setups.ts';
 
 const AUTO = 'auto';
@@ -39,6 +40,7 @@ export type Preparation = Pick<RunSettings, 'setup' | 'dependencies'>;
 /** Folders to bring and commands to run. Throws UsageError if the user must choose or a tool is missing. */
 export async function chooseDependencies(wish: Wish, repository: Repository, io: Io): Promise<Preparation> {
   const { setup, mayRefuse } = wish;
+  if (mayRefuse) await replaceStored(wish, repository);
   if (setup.includes(NONE) || setupCommands(setup).length > 0) return {};
   const found = await findDependencies(repository, gitEnvironment(io.env));
   if (mayRefuse) await tellMissingTools(found, io);
@@ -67,6 +69,13 @@ export async function chooseDependencies(wish: Wish, repository: Repository, io:
   };
 }
 
+/** A --setup that the user types is the newer answer for the project. */
+async function replaceStored({ setup, home }: Wish, { top }: Repository): Promise<void> {
+  const [typed] = setup;
+  if (setup.length !== 1 || typed === undefined || (await storedSetup(home, top)) === undefined) return;
+  await storeSetup(home, top, typed);
+}
+
 type AskPlace = { readonly repository: Repository; readonly io: Io };
 
 /** Returns auto, none or a command; undefined without a terminal to ask on. */
@@ -75,7 +84,14 @@ async function agreed(wish: Wish, needs: readonly Need[], place: AskPlace): Prom
   if (yes || setup.includes(AUTO)) return AUTO;
   const { repository, io } = place;
   const stored = await storedSetup(home, repository.top);
-  if (stored !== undefined) return stored;
+  if (stored !== undefined) {
+    if (mayRefuse && stored !== AUTO && stored !== NONE)
+      await complain(
+        io,
+        `workspaces are prepared by '${oneLine(stored, PATH_COLUMNS)}', your answer for this project; --setup replaces it`,
+      );
+    return stored;
+  }
   const isTerminal = io.stdin.isTTY === true && io.stderr.isTTY === true;
   if (!isTerminal || !mayRefuse) return isTerminal ? AUTO : undefined;
   const answer = await ask(needs, io);
@@ -88,9 +104,16 @@ async function ask(needs: readonly Need[], io: Io): Promise<string | undefined> 
   try {
     const ways = needs.map((need) => `    ${needWords(need)}\n`).join('');
     const words = `  Workspaces would lack ${named(needs)}. drover can prepare them:\n${ways}  [a]uto does so (Enter), [n]one does not; or type your own setup [c]ommand: `;
-    const typed = (await lines.ask(words, new AbortController().signal))?.trim();
-    if (typed === undefined || typed === '') return typed === '' ? AUTO : undefined;
-    return /^(n|no|none)$/i.test(typed) ? NONE : /^(a|auto|y|yes)$/i.test(typed) ? AUTO : typed;
+    for (;;) {
+      const typed = (await lines.ask(words, new AbortController().signal))?.trim();
+      if (typed === undefined || typed === '') return typed === '' ? AUTO : undefined;
+      if (/^(n|no|none)$/i.test(typed)) return NONE;
+      if (/^(a|auto|y|yes)$/i.test(typed)) return AUTO;
+      const place = { cwd: io.cwd, env: childEnvironment(io.env) };
+      const problem = /^c$/i.test(typed) ? 'type the command itself' : await commandProblem(typed, place);
+      if (problem === undefined) return typed;
+      await complain(io, `'${oneLine(typed, PATH_COLUMNS)}' cannot prepare a workspace: ${problem}`);
+    }
   } finally {
     lines.close();
   }

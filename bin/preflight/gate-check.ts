@@ -14,15 +14,18 @@ export type GatePlace = { readonly cwd: string; readonly env: Readonly<Record<st
 /** Throws UsageError if a gate can never pass. */
 export async function checkGates(gates: readonly string[], place: GatePlace): Promise<void> {
   for (const gate of gates) {
-    const complaint = await bash(['-n', '-c', gate], place);
-    if (complaint !== undefined)
-      throw new UsageError(`--gate: bash can't read '${gate}'${complaint && `: ${complaint}`}`);
-    const name = await firstCommand(gate);
-    if (name === undefined || (await bash(['-c', 'command -v -- "$0"', name], place)) === undefined) continue;
-    throw new UsageError(
-      `--gate: '${gate}' can't be run: there is no command ${name}; install it, or correct the gate`,
-    );
+    const problem = await commandProblem(gate, place);
+    if (problem !== undefined) throw new UsageError(`--gate: '${gate}' can't be run: ${problem}`);
   }
+}
+
+/** Why a command can never succeed; undefined if that is not certain. */
+export async function commandProblem(command: string, place: GatePlace): Promise<string | undefined> {
+  const complaint = await bash(['-n', '-c', command], place);
+  if (complaint !== undefined) return `bash can't read it${complaint && `: ${complaint}`}`;
+  const name = await firstCommand(command);
+  if (name === undefined || (await bash(['-c', 'command -v -- "$0"', name], place)) === undefined) return undefined;
+  return `there is no command ${name}; install it, or correct the command`;
 }
 
 /** The plain name that the gate begins with; undefined if it begins with anything else. */

@@ -14,6 +14,7 @@ import { cell, clean, cut, widthOfText } from './text/terminal-text.ts';
 import { wrapped } from './text/word-wrap.ts';
 
 const LISTED_MAX = 20;
+const RETRIED: ReadonlySet<string> = new Set(['failed', 'gate_failed', 'conflict'] satisfies TaskRow['status'][]);
 const PATCHES_SHOWN_MAX = 5;
 const OUTPUT_LINES_MAX = 12;
 const NAME_COLUMNS_MAX = 24;
@@ -37,7 +38,7 @@ export function reportOf(state: RunState, paper: ReportPaper, when: 'at the end'
     unchangedSection(state, end, paper),
     missedSection(state, end, paper),
     filesSection(end, paper),
-    untestedSection(state, end, paper),
+    testedSection(state, end, paper),
     notIncludedSection(state, paper),
     deniedSection(state, paper),
     sandboxSection(state, paper),
@@ -179,13 +180,15 @@ function wordsSection({ answer = '', tasks }: End, paper: ReportPaper): readonly
 }
 
 /** A result that no gate has judged is not called tested. */
-function untestedSection({ settings, tasks }: RunState, end: End, paper: ReportPaper): readonly string[] {
-  const hasGate =
-    (settings?.gates.length ?? 0) > 0 || [...tasks.values()].some(({ plan }) => (plan.gates?.length ?? 0) > 0);
-  const hasLanded = end.tasks.some(({ status }) => status === 'landed');
-  return hasGate || !hasLanded
-    ? []
-    : prose('Not tested: no gate was given. --gate "npm test" tests what lands.', paper);
+/** Which gates the result has passed; a gate that fails is the reason of the run or of a task. */
+function testedSection({ settings, tasks }: RunState, end: End, paper: ReportPaper): readonly string[] {
+  if (!end.tasks.some(({ status }) => status === 'landed')) return [];
+  const gates = settings?.gates ?? [];
+  const hasOwn = [...tasks.values()].some(({ plan }) => (plan.gates?.length ?? 0) > 0);
+  if (gates.length === 0 && !hasOwn)
+    return prose('Not tested: no gate was given. --gate "npm test" tests what lands.', paper);
+  const isPassed = gates.length > 0 && end.failure?.kind !== 'gate.failed' && settings?.allowRedBase !== true;
+  return isPassed ? prose(`Tested: what landed passes ${gates.join('; ')}`, paper) : [];
 }
 
 function notIncludedSection({ settings }: RunState, paper: ReportPaper): readonly string[] {
@@ -281,8 +284,12 @@ function nextSection({ state, end }: EndedRun, paper: ReportPaper, when: string)
   const { delivered } = end;
   const handedOver = deliveredLines(end, paper);
   const short = shortRunId(state.id);
+  const hasLanded = end.tasks.some(({ status }) => status === 'landed');
+  const canRetry = end.tasks.some(({ status }) => RETRIED.has(status));
   const commands = [
+    ...(hasLanded ? [[`drover diff ${short}`, 'look at the changes']] : []),
     ...(delivered?.next === undefined ? [] : [[delivered.next, 'take it over']]),
+    ...(canRetry ? [[`drover retry ${short}`, 'try again what failed']] : []),
     when === 'later' ? [`drover logs ${short}`, 'see what happened'] : [`drover show ${short}`, 'look at it again'],
     ...(canGoOn(state) ? [[`drover resume ${short}`, whatResumeDoes(end)]] : []),
   ].map(([command = '', about = '']) => [clean(command).replaceAll('\n', ' '), about] as const);

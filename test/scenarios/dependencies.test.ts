@@ -168,6 +168,17 @@ test('an answer at the terminal is stored, and holds for later runs', async () =
   expect([later.code, later.stderr.includes('would lack')]).toEqual([0, false]);
 });
 
+test('a stray key at the question is no setup command, and --setup replaces a stored answer', async () => {
+  const desk = await npmProject(await RunDesk.with(IDLE, FILES));
+  const asked = await desk.run(['run', 'go'], { typed: ['x', 'c', 'true ready', 'y'] });
+  expect(asked.stderr).toContain("'x' cannot prepare a workspace: there is no command x");
+  expect(asked.stderr).toContain("'c' cannot prepare a workspace: type the command itself");
+  const stored = await desk.run(['run', 'go']);
+  expect(stored.stderr).toContain("workspaces are prepared by 'true ready', your answer for this project");
+  await desk.run(['run', 'go', '--setup', 'true again']);
+  expect((await desk.run(['run', 'go'])).stderr).toContain("workspaces are prepared by 'true again'");
+});
+
 test('without a sandbox the audit finds a changed dependency, and nothing is delivered', async () => {
   const command = 'chmod u+w node_modules/mine/index.js && echo "// mine" >> node_modules/mine/index.js';
   const desk = await npmProject(await RunDesk.with(work(command), FILES));

@@ -218,6 +218,8 @@ test('at the end each row keeps its last state, the report follows, the cursor i
       "  src/task-2.ts",
       "  src/task-3.ts",
       "",
+      "Tested: what landed passes pnpm test",
+      "",
       "Tokens",
       "  coordinator        10.5k in  85 % cached   400 out  $0.0125",
       "  task-1 (worker 1)  10.5k in  85 % cached   400 out  $0.0125",
@@ -231,6 +233,7 @@ test('at the end each row keeps its last state, the report follows, the cursor i
       "What landed is on branch drover/1a2b/merged (abc1234d).",
       "",
       "Next",
+      "  drover diff 1a2b3c4d          look at the changes",
       "  git merge drover/1a2b/merged  take it over",
       "  drover show 1a2b3c4d          look at it again",
     ]

@@ -243,6 +243,17 @@ test('resume without an id takes the newest run or session', async () => {
   expect(session.stdout).toContain('resuming session s');
 });
 
+test('resume without an id names an interrupted run of another folder, and leaves it alone', async () => {
+  const desk = await RunDesk.with(SLOW);
+  await interrupted(desk, ['run', 'x', '--yes'], '"summary":"shell: sleep 60"');
+  const before = desk.server.requests.length;
+  const { code, stderr } = await desk.drover(['resume', '--yes'], { cwd: desk.folder });
+  expect([code, desk.server.requests.length]).toEqual([2, before]);
+  expect(stderr).toMatch(
+    /nothing was interrupted in this folder; in .*project it was ([0-9a-f]{8}) \(x\): drover resume \1/,
+  );
+});
+
 test('resume continues a cut-off attempt in its workspace and makes no extra ones', async () => {
   const sign = join(await temporaryFolder(), 'at-work');
   const waits = calls('shell', { command: `touch ${sign}; sleep 60` });

@@ -63,11 +63,11 @@ const CASES: Readonly<
   },
   'a gate that is no command': {
     args: ['--gate', 'CI=1 no-such-command --all'],
-    says: "--gate: 'CI=1 no-such-command --all' can't be run: there is no command no-such-command; install it, or correct the gate",
+    says: "--gate: 'CI=1 no-such-command --all' can't be run: there is no command no-such-command; install it, or correct the command",
   },
   'a gate that bash can’t read': {
     args: ['--gate', 'if true'],
-    says: "--gate: bash can't read 'if true': syntax error",
+    says: "--gate: 'if true' can't be run: bash can't read it: syntax error",
   },
   'a plan that is not there': {
     args: ['--plan', 'nowhere.yaml'],

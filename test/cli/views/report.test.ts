@@ -65,6 +65,8 @@ test('the report of a partial failure lists landings, failures, cost and next st
       src/task-5.ts
       src/task-6.ts
 
+    Tested: what landed passes pnpm test
+
     Tokens
       coordinator        10.5k in  85 % cached   400 out  $0.0125
       task-1 (worker 1)  10.5k in  85 % cached   400 out  $0.0125
@@ -84,7 +86,9 @@ test('the report of a partial failure lists landings, failures, cost and next st
     What landed is on branch drover/1a2b/merged (abc1234d).
 
     Next
+      drover diff 1a2b3c4d          look at the changes
       git merge drover/1a2b/merged  take it over
+      drover retry 1a2b3c4d         try again what failed
       drover show 1a2b3c4d          look at it again
       drover resume 1a2b3c4d        go on with what is not done
     "

@@ -8,10 +8,10 @@ const anthropic = (outputTokensMax: number, input: number, output: number) => ({
   outputTokensMax,
   price: { input, output, cacheRead: expect.closeTo(input / 10), cacheWrite: expect.closeTo(input * 1.25) },
 });
-const openai = (contextTokens: number, input: number, output: number) => ({
+const openai = (contextTokens: number, input: number, output: number, cacheRead = input / 10) => ({
   contextTokens,
   outputTokensMax: 16_384,
-  price: { input, output, cacheRead: expect.closeTo(input / 10), cacheWrite: input },
+  price: { input, output, cacheRead: expect.closeTo(cacheRead), cacheWrite: input },
 });
 
 test.each([
@@ -23,8 +23,8 @@ test.each([
   ['claude-3-opus', anthropic(4_096, 3, 15)],
   ['gpt-5', openai(400_000, 1.25, 10)],
   ['gpt-5-nano-x', openai(400_000, 0.05, 0.4)],
-  ['gpt-4.1-mini', openai(1_000_000, 0.4, 1.6)],
-  ['gpt-4o', openai(128_000, 2.5, 10)],
+  ['gpt-4.1-mini', openai(1_000_000, 0.4, 1.6, 0.1)],
+  ['gpt-4o', openai(128_000, 2.5, 10, 1.25)],
   ['llama', { contextTokens: 200_000, outputTokensMax: 16_384 }],
 ])('%s has the facts of its longest known prefix', (name, facts) => {
   expect(factsOf(name)).toEqual(facts);

@@ -78,10 +78,10 @@ const models: readonly (readonly [prefix: string, facts: ModelFacts])[] = [
   ['gpt-5-nano', openaiModel(400_000, 0.05, 0.4)],
   ['gpt-5-mini', openaiModel(400_000, 0.25, 2)],
   ['gpt-5', openaiModel(400_000, 1.25, 10)],
-  ['gpt-4.1-mini', openaiModel(1_000_000, 0.4, 1.6)],
-  ['gpt-4.1', openaiModel(1_000_000, 2, 8)],
-  ['gpt-4o-mini', openaiModel(128_000, 0.15, 0.6)],
-  ['gpt-4o', openaiModel(128_000, 2.5, 10)],
+  ['gpt-4.1-mini', openaiModel(1_000_000, 0.4, 1.6, 1 / 4)],
+  ['gpt-4.1', openaiModel(1_000_000, 2, 8, 1 / 4)],
+  ['gpt-4o-mini', openaiModel(128_000, 0.15, 0.6, 1 / 2)],
+  ['gpt-4o', openaiModel(128_000, 2.5, 10, 1 / 2)],
 ];
 
 function anthropicModel(outputTokensMax: number, input: number, output: number): ModelFacts {
@@ -92,8 +92,12 @@ function anthropicModel(outputTokensMax: number, input: number, output: number):
   };
 }
 
-function openaiModel(contextTokens: number, input: number, output: number): ModelFacts {
-  return { contextTokens, outputTokensMax: 16_384, price: { input, output, cacheRead: input / 10, cacheWrite: input } };
+type OpenaiFacts = readonly [contextTokens: number, input: number, output: number, cachedPart?: number];
+
+/** `cachedPart`: what input from the cache costs, as a part of the price of input. */
+function openaiModel(...[contextTokens, input, output, cachedPart = 1 / 10]: OpenaiFacts): ModelFacts {
+  const price = { input, output, cacheRead: input * cachedPart, cacheWrite: input };
+  return { contextTokens, outputTokensMax: 16_384, price };
 }
 
 /** A model that the catalog knows by its full name. `provider` is the first entry that serves it. */
