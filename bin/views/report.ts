@@ -179,8 +179,7 @@ function wordsSection({ answer = '', tasks }: End, paper: ReportPaper): readonly
   return tasks.length === 0 ? [] : section('In the words of the coordinator', prose(answer, paper, '  '), paper);
 }
 
-/** A result that no gate has judged is not called tested. */
-/** Which gates the result has passed; a gate that fails is the reason of the run or of a task. */
+/** The gates that the result has passed, or that no gate judged it. */
 function testedSection({ settings, tasks }: RunState, end: End, paper: ReportPaper): readonly string[] {
   if (!end.tasks.some(({ status }) => status === 'landed')) return [];
   const gates = settings?.gates ?? [];

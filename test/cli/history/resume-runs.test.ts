@@ -243,7 +243,7 @@ test('resume without an id takes the newest run or session', async () => {
   expect(session.stdout).toContain('resuming session s');
 });
 
-test('resume without an id names an interrupted run of another folder, and leaves it alone', async () => {
+test('resume without an id only names an interrupted run of another folder', async () => {
   const desk = await RunDesk.with(SLOW);
   await interrupted(desk, ['run', 'x', '--yes'], '"summary":"shell: sleep 60"');
   const before = desk.server.requests.length;
