@@ -150,6 +150,12 @@ export const commands: readonly ListedCommand[] = [
     load: async () => (await import('./commands/models.ts')).models,
   },
   {
+    name: 'mcp',
+    words: '<action> [name..]',
+    about: 'List, test, add or remove MCP servers',
+    load: async () => (await import('./commands/mcp.ts')).mcp,
+  },
+  {
     name: 'doctor',
     words: '',
     about: 'Check what works here, what is missing, and how to fix it',

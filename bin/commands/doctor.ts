@@ -7,6 +7,7 @@ import { redactorFor } from '../diagnostics.ts';
 import { doctorExitCode, type Finding, findingLines } from '../doctor/finding.ts';
 import { machineFindings } from '../doctor/machine.ts';
 import { lookAtPlace } from '../doctor/place.ts';
+import { serverFindings } from '../doctor/servers.ts';
 import { sandboxFindings } from '../doctor/sandbox.ts';
 import { answerFindings, providerFindings } from '../doctor/providers.ts';
 import { tell, tellJson } from '../io.ts';
@@ -33,10 +34,13 @@ export const doctor = command({
     const answers = settings !== undefined && online ? await answerFindings(settings, model, io.cwd) : [];
     // A provider's answer may contain the key.
     const redactor = await redactorFor(io);
-    const findings = [...machine, ...sandbox, ...place.findings, ...providers, ...answers].map((finding): Finding => ({
-      ...finding,
-      says: redactor.text(finding.says),
-    }));
+    const servers = settings === undefined ? [] : await serverFindings(settings, cwd, io);
+    const findings = [...machine, ...sandbox, ...place.findings, ...servers, ...providers, ...answers].map(
+      (finding): Finding => ({
+        ...finding,
+        says: redactor.text(finding.says),
+      }),
+    );
     const code = doctorExitCode(findings);
     const program = { ok: code === 0, checks: findings };
     await (json ? tellJson(io, program) : tell(io, findingLines(findings, io)));

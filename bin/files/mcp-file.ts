@@ -29,14 +29,6 @@ const shape = {
     .record(z.string(), z.string())
     .exactOptional()
     .describe('HTTP headers, such as Authorization: Bearer ${TOKEN}.'),
-  oauth: z
-    .strictObject({
-      clientId: text.exactOptional().describe('The client that you registered. Default: drover registers one.'),
-      clientSecret: text.exactOptional().describe('Its secret, as ${NAME}.'),
-      scopes: texts.exactOptional().describe('The scopes to ask for.'),
-    })
-    .exactOptional()
-    .describe('For a server that you log in to with drover mcp test.'),
   scope: z
     .enum(['shared', 'task'])
     .exactOptional()
@@ -74,15 +66,21 @@ function checkReach(entry: Shaped, context: z.core.$RefinementCtx<Shaped>): void
     complain('type', `is ${type}, so there must be a url`);
 }
 
-const name = z.string().regex(NAME, {
-  error: 'a name of a server has at most 40 letters, digits, _ and -, and begins with a letter or a digit',
-});
+function checkNames(servers: Readonly<Record<string, unknown>>, context: z.core.$RefinementCtx): void {
+  const message =
+    'is no name for a server; it has at most 40 letters, digits, _ and -, and begins with a letter or digit';
+  for (const name of Object.keys(servers))
+    if (!NAME.test(name)) context.addIssue({ code: 'custom', message, path: [name] });
+}
 
 /** The strict form of the config. */
-export const mcpEntries = z.record(name, z.strictObject(shape).superRefine(checkReach));
+export const mcpEntries = z.record(z.string(), z.strictObject(shape).superRefine(checkReach)).superRefine(checkNames);
 
 const mcpFile = z.looseObject({
-  mcpServers: z.record(name, z.looseObject(shape).superRefine(checkReach)).describe('The servers, by name.'),
+  mcpServers: z
+    .record(z.string(), z.looseObject(shape).superRefine(checkReach))
+    .superRefine(checkNames)
+    .describe('The servers, by name.'),
 });
 
 export type McpEntry = z.output<z.ZodObject<typeof shape>>;

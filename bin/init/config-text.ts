@@ -38,7 +38,7 @@ const examples = (gates: readonly string[]): Readonly<Record<Key, readonly strin
   allow: ["allow: ['shell(pnpm test*)', 'shell(pnpm lint*)']"],
   ask: ["ask: ['write(migrations/**)']"],
   deny: ["deny: ['write(**/*.lock)', 'shell(git push*)']"],
-  mcp: ['mcp:', '  memory: { command: mcp-server-memory }', "  tracker: { url: 'https://mcp.example.com', oauth: {} }"],
+  mcp: ['mcp:', '  memory: { command: mcp-server-memory }', "  tracker: { url: 'https://mcp.example.com' }"],
   bell: ['bell: false'],
   hooks: ['hooks:', '  - { at: before call, run: ./check-call.sh, tools: shell, timeout: 10s }'],
   timeouts: ['timeouts: { headers: 2m, firstByte: 2m, silence: 5m, progress: 20m }'],

@@ -19,7 +19,7 @@ export function expandedEntry(
     });
   const all = (texts: Readonly<Record<string, string>>) =>
     Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, expand(text)]));
-  const { command, args, env: own, url, headers, oauth } = entry;
+  const { command, args, env: own, url, headers } = entry;
   const expanded: McpEntry = {
     ...entry,
     ...(command !== undefined && { command: expand(command) }),
@@ -27,7 +27,6 @@ export function expandedEntry(
     ...(own !== undefined && { env: all(own) }),
     ...(url !== undefined && { url: expand(url) }),
     ...(headers !== undefined && { headers: all(headers) }),
-    ...(oauth?.clientSecret !== undefined && { oauth: { ...oauth, clientSecret: expand(oauth.clientSecret) } }),
   };
   return { entry: expanded, missing: [...missing] };
 }

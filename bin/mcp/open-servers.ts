@@ -16,6 +16,7 @@ import type { Io } from '../io.ts';
 import type { Settings } from '../start/settings.ts';
 import { endLeftServers, Marks } from './marks.ts';
 import type { ServerGround } from './server-box.ts';
+import { verdictsIn } from './verdicts.ts';
 import { listServers, type ServerSources } from './server-list.ts';
 
 // Deferral begins where definitions take more than this share of the context.
@@ -51,7 +52,7 @@ export async function openServers(
   const broker = new Broker({
     version: '0.1.0',
     openWire: (spec, place) => openWire(spec, place, ground),
-    priorsOf: () => ({ get: () => undefined, set: () => undefined }),
+    priorsOf: verdictsIn(settings.home),
     onDiagnostic: (message, facts) => diagnose(message, facts, 'warn'),
   });
   const charsMax = wish.contextTokens * CONTEXT_SHARE * (settings.charsPerToken ?? CHARS_PER_TOKEN_DEFAULT);

@@ -10,9 +10,10 @@ import type { StartPlace } from '@drover/mcp/broker';
 import type { OpenWire } from '@drover/mcp/instance';
 import { startServer } from '@drover/mcp/process/server-process';
 import { StdioWire } from '@drover/mcp/process/stdio-wire';
-import type { ServerSpec, StdioReach } from '@drover/mcp/server-spec';
+import type { HttpReach, ServerSpec, StdioReach } from '@drover/mcp/server-spec';
 import type { Wire } from '@drover/mcp/wire';
 import type { Contained } from '@drover/coordinator/slots/containment';
+import { isAddress } from '../start/quantities.ts';
 import type { Io } from '../io.ts';
 import type { Containment } from '../sandbox/containment.ts';
 import type { Marks } from './marks.ts';
@@ -31,7 +32,7 @@ export async function openWire(
   ground: ServerGround & { readonly io: Io },
 ): Promise<OpenWire> {
   const { reach } = spec;
-  if (reach.type === 'http') throw new Error('servers over HTTP are not there yet');
+  if (reach.type === 'http') return httpWire(reach);
   const cwd = resolve(place.cwd, reach.cwd ?? '.');
   const contained = await contain(spec, reach, { place, ground });
   const mark = ground.marks.add(newId('mcp'));
@@ -59,6 +60,12 @@ export async function openWire(
     const why = error instanceof Error && 'code' in error ? String(error.code) : String(error);
     throw new Error(`${reach.command} could not be started (${why})`, { cause: error });
   }
+}
+
+async function httpWire(reach: HttpReach): Promise<OpenWire> {
+  if (!isAddress(reach.url)) throw new Error(`${reach.url} is not an http or https address`);
+  const { openHttpWire } = await import('@drover/mcp/sdk/http-wire');
+  return { wire: await openHttpWire(reach), why: () => undefined, complaints: () => '' };
 }
 
 type Start = { readonly place: StartPlace; readonly ground: ServerGround };

@@ -92,7 +92,7 @@ async function found(written: string, path: string, source: ServerSource): Promi
 }
 
 function specOf({ name, entry, place, base }: Found): ServerSpec {
-  const { idempotent = [], oauth } = entry;
+  const { idempotent = [] } = entry;
   return {
     name,
     place,
@@ -118,7 +118,6 @@ function specOf({ name, entry, place, base }: Found): ServerSpec {
             type: 'http',
             url: entry.url,
             headers: entry.headers ?? {},
-            oauth: oauth && { clientId: oauth.clientId, clientSecret: oauth.clientSecret, scopes: oauth.scopes ?? [] },
           },
   };
 }

@@ -215,6 +215,8 @@ type FarSide = Pick<Enclosed, 'state' | 'upstream' | 'distrusted' | 'own'>;
 
 async function encloseServer(system: SandboxSystem, given: ServerPlace, outside: FarSide): Promise<Contained> {
   const { folder, project, rules } = given;
+  if (isIn(realOf(outside.state), realOf(project)))
+    throw new Error(`drover's state in ${outside.state} is inside ${project}; set DROVER_HOME to another folder`);
   const root = join(folder, 'work');
   mkdirSync(root, { recursive: true, mode: 0o700 });
   const net = given.net.map(parseHost);

@@ -217,7 +217,8 @@ export class Instance {
       this.#open = open;
       return open;
     } catch (error) {
-      const why = opened.why() ?? this.#reason(error, `it did not answer within ${spec.startMs} ms`);
+      const late = `it did not answer within ${spec.startMs} ms`;
+      const why = limit.aborted ? this.#reason(limit.reason, late) : (opened.why() ?? this.#reason(error, late));
       throw new StartError(`${why}${inLines(opened.complaints())}`, { cause: error });
     }
   }

@@ -36,15 +36,8 @@ export type StdioReach = {
 };
 
 /** A server that runs elsewhere, over streamable HTTP. */
-type HttpReach = {
+export type HttpReach = {
   readonly type: 'http';
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly oauth: OAuthWish | undefined;
-};
-
-type OAuthWish = {
-  readonly clientId: string | undefined;
-  readonly clientSecret: string | undefined;
-  readonly scopes: readonly string[];
 };

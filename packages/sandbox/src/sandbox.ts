@@ -12,7 +12,7 @@
 // Failure: the caller reports a sandbox that did not start as a failure of drover. It never starts the command outside.
 
 import { bubblewrapArguments, prepareMountPoints, PROXY_SOCKET } from './linux/bubblewrap.ts';
-import { prelude } from './linux/limits.ts';
+import { prelude, programPrelude } from './linux/limits.ts';
 import { offlineEnvironment, proxyEnvironment, relayArguments } from './net/relay.ts';
 import type { ConfinedProcess, SandboxPolicy } from './policy.ts';
 import { seatbeltProfile } from './seatbelt.ts';
@@ -45,7 +45,7 @@ export function confineProgram(
   env: Readonly<Record<string, string>>,
   { argv, cwd }: Program,
 ): ConfinedProcess {
-  const begin = `${prelude(policy.system.limits)}${relayed(policy)}cd -- "$1" && shift && exec "$@"`;
+  const begin = `${programPrelude(policy.system.limits)}${relayed(policy)}cd -- "$1" && shift && exec "$@"`;
   return enclosed(policy, env, ['-c', begin, 'drover', cwd, ...argv]);
 }
 

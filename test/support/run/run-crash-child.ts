@@ -15,7 +15,9 @@ const die = (): never => {
   throw new Error('unreachable');
 };
 Journal.prototype.append = async function (this: Journal, records: readonly JsonObject[], durable: boolean) {
-  const ofType = records.findIndex(({ type }) => type === at) + 1;
+  // The first call of a tool, if one is named.
+  const tool = process.env['DROVER_CRASH_TOOL'];
+  const ofType = records.findIndex(({ type, name }) => type === at && (tool === undefined || name === tool)) + 1;
   const here = ofType > 0 ? ofType : left > 0 && left <= records.length ? left : 0;
   left -= records.length;
   if (here === 0) return append.call(this, records, durable);

@@ -6,7 +6,7 @@
 //
 // Guarantees
 //   1. Every message is bounded in depth. An answer that is too deep becomes an error of its request.
-//   2. At most a few progress notices a second are passed on.
+//   2. At most twenty progress notices a second are passed on for each call.
 
 import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json';
 import type { ToolOutput } from '@drover/core/tools/tool';
@@ -16,7 +16,7 @@ import { outputFrom } from './result.ts';
 import { isDeeperThan } from './schema.ts';
 
 const DEPTH_MAX = 100;
-const NOTICES_PER_SECOND = 20;
+const NOTICE_EVERY_MS = 50;
 const WAITING_MAX = 10_000;
 const OUTPUTS_MAX = 256;
 
@@ -36,8 +36,7 @@ export class CleanedWire implements Wire {
   readonly #inner: Wire;
   readonly #asked = new Map<Json, Method>();
   #count = 0;
-  #second = 0;
-  #notices = 0;
+  readonly #noticed = new Map<Json, number>();
 
   constructor(inner: Wire) {
     this.#inner = inner;
@@ -90,7 +89,7 @@ export class CleanedWire implements Wire {
   /** Undefined if the message is to be dropped. */
   #cleaned(message: JsonObject): JsonObject | undefined {
     const { id, method, result } = message;
-    if (method === 'notifications/progress' && !this.#mayNotify()) return undefined;
+    if (method === 'notifications/progress' && !this.#mayNotify(message['params'])) return undefined;
     const asked = id === undefined || method !== undefined ? undefined : this.#asked.get(id);
     if (asked !== undefined && id !== undefined) this.#asked.delete(id);
     if (asked === 'tools/list' && isJsonObject(result)) return this.#listed(message, result);
@@ -123,11 +122,15 @@ export class CleanedWire implements Wire {
     return { ...message, result: { ...kind, content: [{ type: 'text', text: String(number) }] } };
   }
 
-  #mayNotify(): boolean {
-    const second = Math.floor(performance.now() / 1_000);
-    if (second !== this.#second) this.#notices = 0;
-    this.#second = second;
-    this.#notices += 1;
-    return this.#notices <= NOTICES_PER_SECOND;
+  /** Whether the last notice of the same call was long enough ago. */
+  #mayNotify(params: Json | undefined): boolean {
+    const token = isJsonObject(params ?? null) ? ((params as JsonObject)['progressToken'] ?? null) : null;
+    const now = performance.now();
+    if (now - (this.#noticed.get(token) ?? -Infinity) < NOTICE_EVERY_MS) return false;
+    this.#noticed.delete(token);
+    this.#noticed.set(token, now);
+    const [oldest] = this.#noticed.keys();
+    if (this.#noticed.size > OUTPUTS_MAX && oldest !== undefined) this.#noticed.delete(oldest);
+    return true;
   }
 }

@@ -16,7 +16,9 @@ const LINE_BYTES_MAX = 10 * 1024 * 1024;
 const STDERR_BYTES_MAX = 8_192;
 const GARBAGE_CHARS_MAX = 200;
 const NEWLINE = 10;
-const LAST_OUTPUT_MS = 250;
+const WINDOW_MS = 100;
+const LINES_PER_WINDOW_MAX = 2_000;
+const LAST_OUTPUT_MS = 1_500;
 const NEVER = new AbortController().signal;
 
 export class StdioWire implements Wire {
@@ -27,6 +29,8 @@ export class StdioWire implements Wire {
   readonly #server: ServerProcess;
   #pieces: Buffer[] = [];
   #bytes = 0;
+  #lines = 0; // in the current window
+  #since = 0;
   #errors = Buffer.alloc(0);
   #garbage: { lines: number; first: string } | undefined;
   #why: string | undefined;
@@ -37,7 +41,10 @@ export class StdioWire implements Wire {
     server.stderr.on('data', (chunk: Buffer) => this.#keepError(chunk));
     server.stderr.on('error', () => undefined);
     // Its last output may arrive after its exit.
-    const read = new Promise<void>((resolve) => server.stdout.once('close', () => resolve()));
+    const streams = [server.stdout, server.stderr];
+    const read = Promise.all(
+      streams.map((each) => new Promise<void>((resolve) => each.once('close', () => resolve()))),
+    );
     void server.gone.then(async (why) => {
       await Promise.race([read, pause(LAST_OUTPUT_MS, NEVER)]);
       this.#closed(why);
@@ -78,6 +85,7 @@ export class StdioWire implements Wire {
   #read(stdout: Readable): void {
     stdout.on('error', () => undefined);
     stdout.on('data', (chunk: Buffer) => {
+      this.#slowDown(stdout);
       let rest = chunk;
       for (let at = rest.indexOf(NEWLINE); at !== -1 && !this.#isClosed; at = rest.indexOf(NEWLINE)) {
         this.#add(rest.subarray(0, at));
@@ -86,6 +94,19 @@ export class StdioWire implements Wire {
       }
       this.#add(rest);
     });
+  }
+
+  /** A server that floods is read more slowly, so that it cannot take all the time of this process. */
+  #slowDown(stdout: Readable): void {
+    const now = performance.now();
+    if (now - this.#since > WINDOW_MS) {
+      this.#since = now;
+      this.#lines = 0;
+    }
+    if (this.#lines < LINES_PER_WINDOW_MAX) return;
+    this.#lines = 0;
+    stdout.pause();
+    setTimeout(() => stdout.resume(), WINDOW_MS).unref();
   }
 
   #add(piece: Buffer): void {
@@ -102,6 +123,7 @@ export class StdioWire implements Wire {
     const text = Buffer.concat(this.#pieces).toString('utf8');
     this.#pieces = [];
     this.#bytes = 0;
+    this.#lines += 1;
     if (text.trim() === '') return;
     const message = parsed(text);
     if (message !== undefined) return this.onmessage?.(message);

@@ -31,12 +31,21 @@ export function machineLimits(): Limits {
  * Shell text that bounds the process that runs it, and all it starts. A bound that is above the one in force stays out.
  * Descriptors that drover was itself started with are closed: they may lead anywhere.
  */
-export function prelude({ processes, memoryBytes, fileBytes, openFiles, cpuSeconds }: Limits): string {
+export function prelude(limits: Limits): string {
+  const bounds = boundsOf(limits).map((bound) => `ulimit ${bound}; `);
+  return `{ ${bounds.join('')}${CLOSE_DESCRIPTORS} } 2>/dev/null; `;
+}
+
+/** The same for a program that keeps stderr. The shell cannot restore it behind a block that closes its descriptors. */
+export function programPrelude(limits: Limits): string {
+  const bounds = boundsOf(limits).map((bound) => `ulimit ${bound} 2>/dev/null; `);
+  return `${bounds.join('')}${CLOSE_DESCRIPTORS} `;
+}
+
+function boundsOf({ processes, memoryBytes, fileBytes, openFiles, cpuSeconds }: Limits): readonly string[] {
   const blocks = Math.floor(fileBytes / 1_024);
   const kib = Math.floor(memoryBytes / 1_024);
-  const bounds = [`-u ${processes}`, `-d ${kib}`, `-f ${blocks}`, `-n ${openFiles}`, `-t ${cpuSeconds}`, '-c 0'];
-  const limits = bounds.map((bound) => `ulimit ${bound}; `).join('');
-  return `{ ${limits}${CLOSE_DESCRIPTORS} } 2>/dev/null; `;
+  return [`-u ${processes}`, `-d ${kib}`, `-f ${blocks}`, `-n ${openFiles}`, `-t ${cpuSeconds}`, '-c 0'];
 }
 
 const CLOSE_DESCRIPTORS =

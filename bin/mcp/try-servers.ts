@@ -1,0 +1,55 @@
+// Tries MCP servers for drover mcp test and drover doctor: each is started, asked for its tools, and ended.
+
+import { Broker } from '@drover/mcp/broker';
+import { CHARS_PER_TOKEN_DEFAULT } from '@drover/core/conversation/conversation';
+import type { ServerSpec } from '@drover/mcp/server-spec';
+import type { Io } from '../io.ts';
+import { openContainment } from '../sandbox/containment.ts';
+import { sandboxWish } from '../sandbox/sandbox-options.ts';
+import type { Settings } from '../start/settings.ts';
+import { Marks } from './marks.ts';
+import { openWire } from './server-box.ts';
+import { verdictsIn } from './verdicts.ts';
+
+export type Tried = {
+  readonly name: string;
+  readonly works: boolean;
+  /** Its tools, or why it does not work. */
+  readonly says: string;
+  readonly leftOut: readonly string[];
+};
+
+export async function tryServers(
+  servers: readonly ServerSpec[],
+  { settings, top, io }: TrialPlace,
+): Promise<readonly Tried[]> {
+  if (servers.length === 0) return [];
+  const wish = sandboxWish({ sandbox: undefined, net: [], writable: [] }, { settings, cwd: io.cwd, root: top });
+  const containment = await openContainment(wish, { io, state: settings.home, project: top });
+  const ground = { home: settings.home, containment, rules: settings.rules, marks: new Marks(settings.home), io };
+  const broker = new Broker({
+    version: '0.1.0',
+    openWire: (spec, place) => openWire(spec, place, ground),
+    priorsOf: verdictsIn(settings.home),
+    onDiagnostic: () => undefined,
+  });
+  try {
+    return await Promise.all(servers.map((spec) => tried(broker, spec, top)));
+  } finally {
+    await broker.close();
+  }
+}
+
+export type TrialPlace = { readonly settings: Settings; readonly top: string; readonly io: Io };
+
+async function tried(broker: Broker, spec: ServerSpec, cwd: string): Promise<Tried> {
+  const { name } = spec;
+  const { tools, problems, close } = await broker.open({ servers: [spec], cwd, charsMax: Infinity, frozen: undefined });
+  await close();
+  const failed = problems.find(({ message }) => message.includes('did not start'));
+  if (failed !== undefined) return { name, works: false, says: failed.message, leftOut: [] };
+  const { length } = JSON.stringify(tools.map(({ name, description, schema }) => ({ name, description, schema })));
+  const tokens = Math.ceil(length / CHARS_PER_TOKEN_DEFAULT);
+  const says = `${tools.length} ${tools.length === 1 ? 'tool' : 'tools'}, about ${tokens} tokens${tools.length === 0 ? '' : `: ${tools.map(({ tool }) => tool).join(', ')}`}`;
+  return { name, works: true, says, leftOut: problems.map(({ message }) => message) };
+}
