@@ -76,7 +76,11 @@ export const STAGES: Readonly<Record<string, PageStage>> = {
       'drover run "add types to src" --gate "npm test" --budget 5usd --timeout 30m --yes': 3,
     },
   },
-  'docs/sandbox.md': { script: TWO_TASKS, before: ['mkdir -p ~/.cache/builds'] },
+  'docs/sandbox.md': {
+    script: TWO_TASKS,
+    files: { 'refactor.yaml': BATCH, '.drover/config.yaml': 'workers: 2\n' },
+    before: ['mkdir -p ~/.cache/builds'],
+  },
   'docs/server.md': {
     script: { answers: [says('A small project.')] },
     before: [
@@ -84,6 +88,11 @@ export const STAGES: Readonly<Record<string, PageStage>> = {
       'until grep -qs url serve.log; do sleep 0.1; done',
       'address=$(grep -o "127.0.0.1:[0-9]*" serve.log | head -n 1)',
     ],
+  },
+  'docs/telemetry.md': {
+    script: TWO_TASKS,
+    // There is no collector.
+    statuses: { 'drover export otlp 1a2b3c --endpoint http://localhost:4318': 2 },
   },
 };
 
@@ -119,7 +128,7 @@ function onStage(command: string): string {
     .replaceAll('ses_…', '$(ls ~/.drover/sessions)')
     .replaceAll('127.0.0.1:7117', '$address');
   // No terminal is there to ask on.
-  if (replaced.startsWith('drover trust ')) return `${replaced} --yes`;
+  if (/^drover trust\b/.test(replaced)) return `${replaced} --yes`;
   // An event stream has no end.
   return /^curl .*\/events$/.test(replaced) ? `timeout 3 ${replaced}; test $? = 124` : replaced;
 }

@@ -36,7 +36,7 @@ async function post(target: Target, body: JsonObject, { timeoutMs }: TelemetrySe
     const answer = await posted(target, body, deadline);
     if (answer === undefined) return undefined;
     if (left <= 1 || !answer.isTemporary || deadline.aborted) return answer.problem;
-    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS).unref());
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
   }
 }
 

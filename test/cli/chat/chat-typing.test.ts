@@ -238,6 +238,7 @@ test('an unknown slash command is not sent; /help lists them and Tab completes t
     '/resume',
     '/diff',
     '/undo',
+    '/skill',
     '/cost',
     '/permissions',
     '/exit',
