@@ -15,6 +15,8 @@ import { wrapped } from './text/word-wrap.ts';
 
 const LISTED_MAX = 20;
 const RETRIED: ReadonlySet<string> = new Set(['failed', 'gate_failed', 'conflict'] satisfies TaskRow['status'][]);
+const ESTIMATED =
+  'Partly estimated: a request that was cut off counts with the most that it can have cost, since its provider may charge that.';
 const PATCHES_SHOWN_MAX = 5;
 const OUTPUT_LINES_MAX = 12;
 const NAME_COLUMNS_MAX = 24;
@@ -259,7 +261,8 @@ function costSection(state: RunState, end: End, paper: ReportPaper): readonly st
       paper.columns,
     ),
   );
-  return section('Tokens', lines, paper);
+  const words = end.usage.estimated === true ? prose(ESTIMATED, paper, '  ') : [];
+  return section('Tokens', [...lines, ...words], paper);
 }
 
 function nameOf({ id, worker }: TaskProgress): string {

@@ -216,6 +216,15 @@ test('the report says that nothing was tested only if work landed without a gate
   expect([said('landed', []), said('landed', ['npm test']), said('failed', [])]).toEqual([true, false, false]);
 });
 
+test('the report says that cut-off requests count with the most they can have cost', () => {
+  const usage = { input: 10, output: 32_000, cacheRead: 0, cacheWrite: 0 };
+  const said = (estimated: boolean) =>
+    ended({ usage: { ...usage, ...(estimated && { estimated: true as const }) } }).includes(
+      'Partly estimated: a request',
+    );
+  expect([said(true), said(false)]).toEqual([true, false]);
+});
+
 test('the report lists files of the checkout that were not included', () => {
   const notIncluded = Array.from({ length: 23 }, (_, at) => `src/draft-${String(at).padStart(2, '0')}.ts`);
   const text = ended({}, { notIncluded });
