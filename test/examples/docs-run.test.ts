@@ -13,6 +13,10 @@ const NOT_RUN: readonly (readonly [RegExp, string])[] = [
   [/^npx -y pnpm@[\d.]+ (demo|test|install|release:pack)\b/, 'run by .ci/run, and by the tests of demo and release'],
   [/^npm install -g \.\/drover-\*\.tgz$/, 'run by the test of the installed package'],
   [/^sudo apt-get install bubblewrap/, 'changes the machine'],
+  [
+    /^(?:\w+=\S+ )?(?:drover .*--queue|drover worker|drover hosts|redis-server)\b/,
+    'needs a Redis; run by the tests of hosts',
+  ],
   [/^drover chat\b/, 'needs a terminal; run by the tests of chat'],
 ];
 

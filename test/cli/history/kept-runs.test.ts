@@ -106,7 +106,7 @@ test('a finished run is shown as it was reported, with the possible next steps',
     ['Replace moment with date-fns everywhere', expect.stringMatching(/^✗ incomplete {2}5 of 6 tasks landed · /)],
   ]);
   expect(stdout.slice(stdout.indexOf('Next'))).toBe(
-    'Next\n  git merge drover/1a2b/merged  take it over\n  drover logs 1a2b3c4d          see what happened\n  drover resume 1a2b3c4d        go on with what is not done\n',
+    'Next\n  drover diff 1a2b3c4d          look at the changes\n  git merge drover/1a2b/merged  take it over\n  drover retry 1a2b3c4d         try again what failed\n  drover logs 1a2b3c4d          see what happened\n  drover resume 1a2b3c4d        go on with what is not done\n',
   );
 });
 
