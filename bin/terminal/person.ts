@@ -8,7 +8,7 @@ import type { Question } from '@drover/core/agent/calls/calls';
 import type { Shown } from '@drover/core/bus';
 import type { UserAnswer } from '@drover/core/permission/questions';
 import type { Io } from '../io.ts';
-import { writtenOut } from '../views/text/terminal-text.ts';
+import { questionText } from '../views/text/question-text.ts';
 import { type Lines, typedLines, untilAborted } from './typed-lines.ts';
 
 const CHOICES = '[y]es [n]o [a]lways: ';
@@ -139,8 +139,10 @@ export class Person {
   }
 
   // Shown in full, however long: the user must see what they approve.
-  #worded({ label: { name }, subject, task }: Question): string {
-    const whole = writtenOut(subject);
+  #worded(question: Question): string {
+    const { task } = question;
+    const { name } = question.label;
+    const whole = questionText(question);
     const what = task === undefined ? name : `${task} to use ${name}`;
     const short = `  Allow ${what}: ${whole}? ${CHOICES}`;
     if (!whole.includes('\n') && short.length <= this.#columns()) return short;

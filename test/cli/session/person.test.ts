@@ -41,6 +41,20 @@ test('the view pauses from the shown request until the answer is typed', async (
   person.close();
 });
 
+test('a question about an MCP tool shows its arguments', async () => {
+  const { person, type, screen } = someone();
+  const asked = { ...question('ask_1'), tool: 'mcp__db__drop', subject: 'db.drop', input: { table: 'users' } };
+  const answer = person.ask(
+    { ...asked, label: { ...asked.label, name: 'mcp__db__drop' } },
+    new AbortController().signal,
+  );
+  person.sees(request('ask_1'));
+  await expect.poll(screen, { timeout: 20_000 }).toContain('db.drop {"table":"users"}');
+  type('n');
+  await answer;
+  person.close();
+});
+
 test('a request without a question, or a withdrawn one, does not pause the view', async () => {
   const { person } = someone();
   person.sees(request('ask_1'));

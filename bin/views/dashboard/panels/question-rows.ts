@@ -2,20 +2,21 @@
 
 import type { Question } from '@drover/core/agent/calls/calls';
 import type { Style } from '../../text/style.ts';
+import { alwaysText, questionText } from '../../text/question-text.ts';
 import { cell, cut, widthOfText, writtenOut } from '../../text/terminal-text.ts';
 
 export type QuestionPage = { readonly columns: number; readonly style: Style };
 
 /** Every character is shown: the user must see what they approve. */
 export function questionRows(question: Question, { columns, style }: QuestionPage): readonly string[] {
-  const { tool, subject, why } = question;
+  const { tool, why } = question;
   const indent = '  ';
-  const command = broken(writtenOut(subject), columns - indent.length);
+  const command = broken(questionText(question), columns - indent.length);
   return [
     `${cell(tool, columns)}:`,
     ...command.map((line) => style('bold', indent + line)),
     ...broken(`why: ${writtenOut(why)}`, columns),
-    ...broken(`always: allows ${tool} with exactly this, for every worker, until this run ends`, columns),
+    ...broken(`always: allows ${alwaysText(question)}, for every worker, until this run ends`, columns),
     style('yellow', cut('y once · a always for this run · n no · w no, with words for the worker', columns)),
   ];
 }
