@@ -1,5 +1,7 @@
 // Builds the published bundle in a folder of the test.
 
+import { symlink } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { build, type RolldownOptions } from 'rolldown';
 import parts from '../../rolldown.config.ts';
 
@@ -18,6 +20,8 @@ export async function bundleInto(dir: string, { child, worker, ...changes }: Cha
     const [output] = [part.output ?? []].flat();
     await build({ ...part, output: { ...output, ...changes, dir }, logLevel: 'silent' });
   }
+  // ripgrep is a program, so it is in no bundle; an installed package has it beside the bundle.
+  await symlink(resolve('node_modules'), join(dir, 'node_modules'));
 }
 
 function begunBy(part: RolldownOptions, child: string): RolldownOptions {

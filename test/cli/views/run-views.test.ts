@@ -32,7 +32,7 @@ async function shown(events: readonly Recorded[], given: Given, terminal?: FakeT
 const { events: EVENTS } = sampleRun({ tasks: 3 });
 
 test.each<[string, Given, boolean, RegExp]>([
-  ['a terminal has the dashboard', {}, true, /^\? task-2.*\n\ndrover {2}Replace/],
+  ['a terminal has the dashboard', {}, true, /^\? task-2.*\ndrover {2}Replace/],
   ['a terminal has lines where they are wished for', { view: 'lines' }, true, /^\d\d:\d\d:\d\d {2}drover/],
   ['a terminal in CI has lines', { env: { CI: '1' } }, true, /^\d\d:\d\d:\d\d {2}drover/],
   [
