@@ -213,7 +213,7 @@ test('lines typed before Esc return to the prompt one by one', async () => {
   const desk = await ChatDesk.with({ answers: [NEVER, { text: 'Third.' }] });
   const chat = desk.chat();
   await chat.types('one', KEYS.enter);
-  await chat.shows('working');
+  await desk.server.received(1); // before that, a message would be delivered with the first
   chat.press(`two${KEYS.enter}three${KEYS.enter}`);
   await chat.shows('queued at the next step: three');
   chat.press(KEYS.escape);
