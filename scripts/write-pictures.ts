@@ -13,7 +13,6 @@ const SIZE = { columns: 96, rows: 30 };
 const STATES = ['landed', 'thinking', 'running', 'merging', 'gate', 'waiting', 'retrying'];
 
 let dashboard = { states: 0, svg: '' };
-let report = '';
 const { output, code } = await record(`'${process.execPath}' '${DROVER}' demo --keep`, SIZE, (terminal) => {
   const { active } = terminal.buffer;
   const rows = Array.from({ length: terminal.rows }, (_, row) =>
@@ -21,9 +20,8 @@ const { output, code } = await record(`'${process.execPath}' '${DROVER}' demo --
   );
   // The liveliest moment: tasks are done, running and waiting.
   const text = rows.join('\n');
-  const states = STATES.filter((state) => new RegExp(`^\\S \\S+ +${state}\\b`, 'm').test(text)).length;
+  const states = STATES.filter((state) => new RegExp(`\\S \\S+ +${state}\\b`).test(text)).length;
   if (states > dashboard.states) dashboard = { states, svg: terminalSvg(terminal, 'The dashboard of a drover run') };
-  report = terminalSvg(terminal, 'The report of a drover run');
 });
 const project = /The project is in (\S+)/.exec(output)?.[1];
 const home = /DROVER_HOME=(\S+)/.exec(output)?.[1];
@@ -31,6 +29,5 @@ if (code !== 0 || project === undefined || home === undefined || dashboard.svg =
   throw new Error(`The demo did not end as expected (exit code ${code}).`);
 await mkdir(PICTURES, { recursive: true });
 await writeFile(join(PICTURES, 'run.svg'), dashboard.svg);
-await writeFile(join(PICTURES, 'report.svg'), report);
 await photographPage({ drover: DROVER, project, home, file: join(PICTURES, 'page.png') });
 await rm(dirname(project), { recursive: true, force: true });
