@@ -7,7 +7,7 @@ import { VARIABLES } from '../scripts/reference/environment-page.ts';
 
 // Drover sets these for its own children, and for hooks; users do not.
 const INTERNAL = ['DROVER_CHILD', 'DROVER_PROBE', 'DROVER_PROJECT_DIR'];
-// Of the standards that telemetry follows. The page names the first of its family.
+// Variables of the standards that telemetry follows. The page names the first of its family.
 const STANDARD = ['OTEL_EXPORTER_OTLP_ENDPOINT', 'TRACEPARENT'];
 
 test('the reference lists every variable that drover reads, and no other', () => {

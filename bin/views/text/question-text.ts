@@ -1,4 +1,4 @@
-// What a question asks the user to allow, in full.
+// The text of a permission question: all that the user is asked to allow.
 
 import type { Question } from '@drover/core/agent/calls/calls';
 import { SERVED_PREFIX } from '@drover/core/tools/served/names';
@@ -6,12 +6,12 @@ import { writtenOut } from './terminal-text.ts';
 
 type Asked = Pick<Question, 'tool' | 'subject' | 'input'>;
 
-/** The subject of the call. That of an MCP tool is only its name, so its arguments follow. */
+/** The subject of the call. For an MCP tool it is only a name, so the arguments follow. */
 export function questionText({ tool, subject, input }: Asked): string {
   return writtenOut(isServed(tool) ? `${subject} ${JSON.stringify(input)}` : subject);
 }
 
-/** What `always` allows. */
+/** The calls that `always` allows. */
 export function alwaysText({ tool, subject }: Asked): string {
   return isServed(tool) ? `${writtenOut(subject)} with any arguments` : `${tool} with exactly this`;
 }
