@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { judge, type Policy } from '@drover/core/permission/policy';
 import { parseRule } from '@drover/core/permission/rules';
 import { commit } from '@drover/core/tools/commit';
+import { runTool } from '@drover/core/tools/tool';
 import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { runSync } from '../../support/process/run-sync.ts';
@@ -62,6 +63,32 @@ test('a path outside the folder is refused, and an empty commit is reported', as
   });
   expect(git('rev-list', '--count', 'HEAD')).toBe('2');
   expect(await readFile(join(cwd, 'a.txt'), 'utf8')).toBe('changed\n');
+});
+
+test('a filter that could run a script of the folder refuses the commit of its files, and never runs', async () => {
+  const { call, cwd, git } = await repository();
+  await writeFile(join(cwd, 'clean.sh'), `touch ${cwd}/taken; cat\n`);
+  git('config', 'filter.own.clean', 'sh clean.sh');
+  const unused = await call(commit, { message: 'without the filter' });
+  expect([unused.isError, existsSync(join(cwd, 'taken'))]).toEqual([undefined, false]);
+  await writeFile(join(cwd, '.gitattributes'), '*.txt filter=own\n');
+  await writeFile(join(cwd, 'a.txt'), 'again\n');
+  const { output, isError } = await call(commit, { message: 'with it' });
+  expect([isError, existsSync(join(cwd, 'taken'))]).toEqual([true, false]);
+  expect(output).toContain("a.txt has the filter 'own', which would run 'sh clean.sh' outside the sandbox");
+});
+
+test('filters of LFS run, since a commit without them would be wrong', async () => {
+  const { context, cwd, git } = await repository();
+  const bin = join(cwd, '..', 'bin');
+  await mkdir(bin, { recursive: true });
+  await writeFile(join(bin, 'git-lfs'), '#!/bin/sh\ncat > /dev/null; echo pointer\n');
+  await chmod(join(bin, 'git-lfs'), 0o755);
+  git('config', 'filter.lfs.clean', 'git-lfs clean -- %f');
+  await writeFile(join(cwd, '.gitattributes'), '*.txt filter=lfs\n');
+  const env = { PATH: `${bin}:${process.env['PATH'] ?? ''}` };
+  const { isError } = await runTool(commit, { message: 'large' }, { ...context(), env: { ...context().env, ...env } });
+  expect([isError, git('show', 'HEAD:new.txt')]).toEqual([undefined, 'pointer']);
 });
 
 test('a repository inside the folder is left out, and none of its filters runs', async () => {

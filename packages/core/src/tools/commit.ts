@@ -4,7 +4,8 @@
 //
 // Guarantees
 //   1. No hook runs, nothing is signed, no editor opens.
-//   2. Filters that the user has configured, such as LFS, run: a commit without them would be wrong.
+//   2. Of the filters that the user has configured only git-lfs and git-crypt run: a commit without them would be wrong.
+//      Any other could run a script of the folder, which the agent may have written; files with such a filter are refused.
 //   3. Nested repositories and submodules are left out: git would start another git there, with their configuration.
 
 import * as z from 'zod/mini';
@@ -15,6 +16,9 @@ import { defineTool, type ToolContext } from './tool.ts';
 
 const TIMEOUT_MS = 120_000;
 const MESSAGE_CHARS_MAX = 20_000;
+const FILTER_KEYS = '^filter\\..*\\.(clean|process)$';
+const KNOWN_FILTER = /^"?git-(?:lfs|crypt)"? [\w "%.-]+$/;
+const BY_HAND = 'ask the user to commit by hand';
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024;
 
 const SETTINGS = [
@@ -44,12 +48,46 @@ export const commit = defineTool({
     const places = await Promise.all(paths.map((path) => inside(context.cwd, path)));
     const named = places.length === 0 ? ['.'] : places.map(({ shown }) => `:(literal)${shown}`);
     const nested = await nestedRepositories(context);
+    const off = await filtersOff(context);
     const pathspecs = ['--', ...named, ...nested.map((path) => `:(exclude,literal)${path}`)];
-    await git(['add', '--all', ...pathspecs], context);
-    const made = await git(['commit', '--no-verify', '--message', message, ...pathspecs], context);
+    await git([...off, 'add', '--all', ...pathspecs], context);
+    const made = await git([...off, 'commit', '--no-verify', '--message', message, ...pathspecs], context);
     return [made.trim(), ...nested.map((path) => `${path} is a repository of its own, and is left out`)].join('\n');
   },
 });
+
+/** Settings that disable every filter but the known ones. Throws ToolError if a file of the folder has one of those. */
+async function filtersOff(context: ToolContext): Promise<readonly string[]> {
+  const off = new Set<string>();
+  const listed = await git(['config', '-z', '--get-regexp', FILTER_KEYS], context, [1]);
+  for (const [name, command] of filtersIn(listed)) {
+    if (command === '' || KNOWN_FILTER.test(command)) continue;
+    if (!/^[\w.-]+$/.test(name))
+      throw new ToolError(`the filter '${name}' has a name that this tool cannot check; ${BY_HAND}`);
+    const files = await git(
+      ['ls-files', '-z', '--cached', '--others', '--exclude-standard', `:(attr:filter=${name})`],
+      context,
+    );
+    const [file] = files.split('\0');
+    if (file !== undefined && file !== '')
+      throw new ToolError(
+        `${file} has the filter '${name}', which would run '${command}' outside the sandbox; ${BY_HAND}`,
+      );
+    off.add(name);
+  }
+  return [...off].flatMap((name) =>
+    ['clean=', 'process=', 'required=false'].flatMap((setting) => ['-c', `filter.${name}.${setting}`]),
+  );
+}
+
+/** Names and commands. Each entry of git is the key, a newline and the value. */
+function filtersIn(listed: string): readonly (readonly [name: string, command: string])[] {
+  return listed.split('\0').flatMap((entry) => {
+    const end = entry.indexOf('\n');
+    const name = /^filter\.(.*)\.\w+$/s.exec(end === -1 ? entry : entry.slice(0, end))?.[1];
+    return name === undefined ? [] : [[name, end === -1 ? '' : entry.slice(end + 1)] as const];
+  });
+}
 
 /** Lists untracked repositories and submodules without entering them. */
 async function nestedRepositories(context: ToolContext): Promise<readonly string[]> {
@@ -61,7 +99,11 @@ async function nestedRepositories(context: ToolContext): Promise<readonly string
   });
 }
 
-async function git(args: readonly string[], context: ToolContext): Promise<string> {
+async function git(
+  args: readonly string[],
+  context: ToolContext,
+  mayExitWith: readonly number[] = [],
+): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   const end = await runChild(
@@ -84,6 +126,6 @@ async function git(args: readonly string[], context: ToolContext): Promise<strin
   if (end.endedBy === 'abort') throw new ToolError('interrupted');
   // A truncated list of nested repositories must not be used.
   if (bytes > OUTPUT_BYTES_MAX) throw new ToolError('the repository has too many files for this tool');
-  if (end.exitCode === 0) return text;
+  if (end.exitCode === 0 || mayExitWith.includes(end.exitCode ?? -1)) return text;
   throw new ToolError(text.trim() || `git ended by ${end.signal ?? `exit code ${end.exitCode}`}`);
 }
