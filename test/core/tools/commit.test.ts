@@ -65,7 +65,7 @@ test('a path outside the folder is refused, and an empty commit is reported', as
   expect(await readFile(join(cwd, 'a.txt'), 'utf8')).toBe('changed\n');
 });
 
-test('a filter that could run a script of the folder refuses the commit of its files, and never runs', async () => {
+test('files with a filter that could run a script are refused, and it never runs', async () => {
   const { call, cwd, git } = await repository();
   await writeFile(join(cwd, 'clean.sh'), `touch ${cwd}/taken; cat\n`);
   git('config', 'filter.own.clean', 'sh clean.sh');

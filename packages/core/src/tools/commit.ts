@@ -4,8 +4,8 @@
 //
 // Guarantees
 //   1. No hook runs, nothing is signed, no editor opens.
-//   2. Of the filters that the user has configured only git-lfs and git-crypt run: a commit without them would be wrong.
-//      Any other could run a script of the folder, which the agent may have written; files with such a filter are refused.
+//   2. The filters git-lfs and git-crypt run, because a commit without them would be wrong. Files with any other filter
+//      are refused: it could run a script of the folder, which the agent may have written.
 //   3. Nested repositories and submodules are left out: git would start another git there, with their configuration.
 
 import * as z from 'zod/mini';
