@@ -129,8 +129,9 @@ test('a server that asks for ever is declined after ten questions', SLOW, async 
 test('changed tools are told once, and the frozen ones stay', SLOW, async () => {
   const { line, opened, events } = await desk([hostile('changes')]);
   const agent = line();
-  // The notice may arrive with the first result, or after it.
-  await expect.poll(async () => (await call(agent)).output, { timeout: 20_000 }).toContain('has changed its tools');
+  // Each call sends a notice, and the client waits until 100 ms pass without one.
+  const slowly = { timeout: 20_000, interval: 500 };
+  await expect.poll(async () => (await call(agent)).output, slowly).toContain('has changed its tools');
   expect((await call(agent)).output).toBe('changed');
   expect(opened.tools.map(({ tool }) => tool)).toEqual(['go']);
   expect(events).toEqual([
