@@ -52,7 +52,7 @@ proves(
     const counted = [...answered, ...(most === undefined ? [] : [most])].reduce(sumUsage);
     expect(balances.at(-1)?.usage).toEqual(counted);
     expect(records.flatMap((record) => (record.type === 'warning' ? [record.message] : []))).toEqual([
-      'a request was under way when the run was interrupted, and nobody knows what it came to: the most that it can have cost counts as spent',
+      'a request was under way when the run was interrupted, and what it cost is unknown: the most that it can have cost counts as spent',
     ]);
   },
   90_000,

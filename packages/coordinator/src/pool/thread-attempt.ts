@@ -94,7 +94,7 @@ export class ThreadAttempt {
     signal.addEventListener('abort', stop, { once: true });
     try {
       const ordered = this.#order(port2);
-      // Where it was dropped, nobody waits for what the thread makes of it.
+      // If the attempt was dropped, its result is ignored.
       handled(ordered);
       const outcome = await Promise.race([ordered, this.#dropped.promise]);
       if (outcome === undefined) throw new Error('it ended without an outcome');

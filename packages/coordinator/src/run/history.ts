@@ -142,9 +142,9 @@ export function readAgentHistory(
   return pastOf(own as unknown as readonly JsonObject[], seed);
 }
 
-/** What the user is told of requests that were under way at a crash. */
+/** The warning about requests that were under way at a crash. */
 export function lostWords(lost: number): string | undefined {
   if (lost === 0) return undefined;
   const [requests, they] = lost === 1 ? ['a request was', 'it'] : [`${lost} requests were`, 'they'];
-  return `${requests} under way when the run was interrupted, and nobody knows what ${they} came to: the most that ${they} can have cost counts as spent`;
+  return `${requests} under way when the run was interrupted, and what ${they} cost is unknown: the most that ${they} can have cost counts as spent`;
 }
