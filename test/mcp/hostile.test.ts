@@ -126,13 +126,14 @@ test('a server that asks for ever is declined after ten questions', SLOW, async 
   expect(events.map(({ type }) => type)).toEqual(Array(10).fill(['permission_request', 'permission_decision']).flat());
 });
 
-test('changed tools are told once, and the frozen ones stay', SLOW, async () => {
-  const { line, opened, events } = await desk([hostile('changes')]);
+test.each([
+  ['changes', 'changed'],
+  ['restless', 'restless'], // it never stops to send notices
+] as const)('changed tools of a server that %s are told once', SLOW, async (fault, said) => {
+  const { line, opened, events } = await desk([hostile(fault)]);
   const agent = line();
-  // Each call sends a notice, and the client waits until 100 ms pass without one.
-  const slowly = { timeout: 20_000, interval: 500 };
-  await expect.poll(async () => (await call(agent)).output, slowly).toContain('has changed its tools');
-  expect((await call(agent)).output).toBe('changed');
+  await expect.poll(async () => (await call(agent)).output, { timeout: 20_000 }).toContain('has changed its tools');
+  expect((await call(agent)).output).toBe(said);
   expect(opened.tools.map(({ tool }) => tool)).toEqual(['go']);
   expect(events).toEqual([
     {

@@ -12,13 +12,14 @@ import { bestEffort } from '@drover/core/promises';
 import type { ToolOutput } from '@drover/core/tools/tool';
 import type { ServedCall } from '@drover/core/tools/served/served';
 import { CallClock, OverdueError } from './call-clock.ts';
+import { ChangeWatch } from './change-watch.ts';
 import type { Asked, Answered, Connection, Prior } from './sdk/connect.ts';
 import type { Listed } from './hostile/listed-tool.ts';
 import { visible } from './hostile/listed-tool.ts';
 import type { ServerSpec } from './server-spec.ts';
 import type { Wire } from './wire.ts';
 
-// The notice of a change is held back a moment by the library.
+// Servers that register tools once they are connected do it within this time.
 const SETTLE_MS = 150;
 const LISTS_MAX = 3;
 const NOTHING_LISTED: Listed = { tools: [], leftOut: [] };
@@ -66,6 +67,7 @@ export class Instance {
   readonly #options: InstanceOptions;
   readonly #calls = new Set<Running>();
   readonly #closed = new AbortController();
+  readonly #changes = new ChangeWatch(() => this.#compare().catch((error: unknown) => this.#notCompared(error)));
   #open: Open | undefined;
   #opening: Promise<Open> | undefined;
   #starts = 0;
@@ -136,6 +138,7 @@ export class Instance {
   /** Ends the server. Calls that wait for it fail. */
   async close(): Promise<void> {
     this.#closed.abort(new Error('it was closed'));
+    this.#changes[Symbol.dispose]();
     const opening = this.#opening && bestEffort(this.#opening);
     const open = this.#open ?? (await opening);
     this.#open = undefined;
@@ -200,7 +203,10 @@ export class Instance {
 
   async #startAs(prior: Prior | undefined): Promise<Open> {
     const { spec, version, openWire, priors } = this.#options;
-    const onToolsChanged = () => void bestEffort(this.#compare());
+    const onToolsChanged = () => {
+      this.#hasChanged = true;
+      this.#changes.notice();
+    };
     const { connect } = await import('./sdk/connect.ts');
     const opened = await openWire();
     const limit = AbortSignal.any([AbortSignal.timeout(spec.startMs), this.#closed.signal]);
@@ -225,12 +231,20 @@ export class Instance {
 
   /** Tells of a change only if there is one: servers announce what they had before, too. */
   async #compare(): Promise<void> {
-    this.#hasChanged = true;
     const before = this.#listed;
     const open = this.#open;
     if (before === undefined || open === undefined) return;
-    const now = await open.connection.listTools(AbortSignal.timeout(this.#options.spec.startMs));
-    if (this.#listed === before && JSON.stringify(now) !== JSON.stringify(before)) this.#options.onToolsChanged();
+    const limit = AbortSignal.any([AbortSignal.timeout(this.#options.spec.startMs), this.#closed.signal]);
+    const now = await open.connection.listTools(limit);
+    if (this.#listed !== before || JSON.stringify(now) === JSON.stringify(before)) return;
+    this.#changes[Symbol.dispose]();
+    this.#options.onToolsChanged();
+  }
+
+  #notCompared(error: unknown): void {
+    if (this.#closed.signal.aborted) return;
+    const { spec, onDiagnostic } = this.#options;
+    onDiagnostic('an MCP server did not list its changed tools', { server: spec.name, why: messageOf(error) });
   }
 
   /** A server's question belongs to the call that it works on; of several, to the last one. */

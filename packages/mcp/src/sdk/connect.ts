@@ -24,7 +24,6 @@ import type { Wire } from '../wire.ts';
 const NEVER_MS = 2 ** 31 - 1;
 const PROBE_MS = 5_000;
 const PAGES_MAX = 64;
-const CHANGE_MS = 100;
 
 /** How a server was found to speak; kept, so that it need not be asked again. */
 export type Prior = PriorDiscovery;
@@ -36,6 +35,7 @@ export type ConnectOptions = {
   readonly version: string; // of drover
   readonly prior: Prior | undefined;
   readonly onAsked: (asked: Asked, signal: AbortSignal) => Promise<Answered>;
+  /** Called for every notice of the server. */
   readonly onToolsChanged: () => void;
 };
 
@@ -73,7 +73,7 @@ export async function connect(inner: Wire, options: ConnectOptions, signal: Abor
         getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined }),
       },
       listMaxPages: PAGES_MAX,
-      listChanged: { tools: { autoRefresh: false, debounceMs: CHANGE_MS, onChanged: () => options.onToolsChanged() } },
+      listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => options.onToolsChanged() } },
     },
   );
   client['setRequestHandler']('elicitation/create', (request, context) =>

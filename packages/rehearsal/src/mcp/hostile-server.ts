@@ -12,6 +12,7 @@ export type HostileFault =
   | 'dies' // ends during each call
   | 'stillborn' // ends at once, with a complaint
   | 'changes' // other tools after the first call
+  | 'restless' // the same, and a notice of it every few milliseconds
   | 'asks' // asks the user for ever
   | 'floods' // progress without end
   | 'complains' // megabytes on stderr
@@ -57,6 +58,7 @@ class HostileServer {
     if (this.#fault === 'mute') return;
     if (method === undefined) return void (this.#fault === 'asks' && this.#ask());
     if (method === 'initialize') return this.#answer(id, greeting());
+    if (method === 'notifications/initialized' && this.#fault === 'restless') return this.#tellChange();
     if (method === 'tools/list') return this.#answer(id, { tools: toolsOf(this.#fault, this.#calls) });
     if (method === 'tools/call') return this.#call(id, params as JsonObject);
     if (id !== null) this.#send({ id, error: { code: -32601, message: 'no such method' } });
@@ -102,6 +104,8 @@ class HostileServer {
         this.#send({ id: 'an id of no request', result: {} });
         this.#world.write('\u0000\u0001 not json\n');
         return this.#text(id, 'through the noise');
+      case 'restless':
+        return this.#text(id, 'restless');
       case 'changes':
         this.#send({ method: 'notifications/tools/list_changed' });
         return this.#text(id, 'changed');
@@ -114,6 +118,11 @@ class HostileServer {
     const requestedSchema = { type: 'object', properties: { ok: { type: 'boolean' } } };
     const params = { message: 'Tell me more?', requestedSchema };
     this.#send({ id: `ask-${this.#calls++}`, method: 'elicitation/create', params });
+  }
+
+  #tellChange(): void {
+    this.#send({ method: 'notifications/tools/list_changed' });
+    setTimeout(() => this.#tellChange(), 5);
   }
 
   #flood(meta: Json | undefined): void {
@@ -144,6 +153,7 @@ function toolsOf(fault: HostileFault, calls: number): Json {
   const pattern = { type: 'object', properties: { text: { type: 'string', pattern: EVIL } } };
   switch (fault) {
     case 'changes':
+    case 'restless':
       return calls === 0 ? [good] : [{ ...good, name: 'other' }];
     case 'patterns':
       return [{ ...good, inputSchema: pattern, outputSchema: pattern }];
