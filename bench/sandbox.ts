@@ -15,7 +15,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { unsealPaths } from '@drover/sandbox/seal';
 import { keepBoxes } from '@drover/core/tools/process/boxes';
 import { prepareShell, runShell } from '@drover/core/tools/process/run-shell';
-import { projectView } from '../bin/sandbox/project-view.ts';
+import { sandboxProjectView } from '../bin/sandbox/project-view.ts';
 import { newFolder } from './folder.ts';
 
 const TIMES = 61;
@@ -37,7 +37,7 @@ export async function lines(): Promise<readonly string[]> {
   const rules = [parseHostRule('packages.example.com')];
   const socket = join(folder, 'proxy');
   const proxy = await openProxy({ rules, socket, onConnection: () => undefined });
-  const own = { ...workspace, ...projectView(root) };
+  const own = { ...workspace, ...sandboxProjectView(root) };
   const hosts = { ...workspace, proxy: { socket, rules } };
   const again = (policy: SandboxPolicy, name: string) => ({ ...policy, folder: privateFolder(join(folder, name)) });
   const policies = {

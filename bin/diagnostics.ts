@@ -13,7 +13,7 @@ import type { Json } from '@drover/protocol/json';
 import type { Redactor } from '@drover/core/redaction/redactor';
 import type { Scope } from '@drover/core/redaction/shapes/suspects';
 import type { Io } from './io.ts';
-import { codeOf, loadSettings, type Settings, stateFolder, textOf } from './start/settings.ts';
+import { errorCodeOf, loadSettings, type Settings, stateFolder, environmentText } from './start/settings.ts';
 import { suggestion } from '@drover/documents/suggestion';
 import { bestEffort } from '@drover/core/promises';
 
@@ -36,12 +36,15 @@ const OFF: Diagnostics = {
 };
 
 export async function openDiagnostics(io: Io, file: string | undefined): Promise<Diagnostics> {
-  const level = levelIn(io.env) ?? (file === undefined ? undefined : 'debug');
+  const level = diagnosticsLevel(io.env) ?? (file === undefined ? undefined : 'debug');
   if (level === undefined) return OFF;
-  const [{ pino }, redactor] = await Promise.all([import('pino'), redactorFor(io)]);
+  const [{ pino }, redactor] = await Promise.all([import('pino'), diagnosticsRedactor(io)]);
   const withLogger = (logger: Logger, close: () => Promise<void>): Diagnostics => ({
     diagnose: (message, fields, told = 'debug') =>
-      logger[told](unbound(redactor.value(fields as Readonly<Record<string, Json>>), logger), redactor.text(message)),
+      logger[told](
+        withoutDiagnosticBindings(redactor.value(fields as Readonly<Record<string, Json>>), logger),
+        redactor.text(message),
+      ),
     isDetailed: level === 'debug' || level === 'trace',
     about: (named) => withLogger(logger.child(redactor.value(named) as object), close),
     close,
@@ -53,7 +56,9 @@ export async function openDiagnostics(io: Io, file: string | undefined): Promise
   try {
     await once(stream, 'open');
   } catch (error) {
-    throw new UsageError(`--log: ${path} cannot be written (${codeOf(error)}); choose another file`, { cause: error });
+    throw new UsageError(`--log: ${path} cannot be written (${errorCodeOf(error)}); choose another file`, {
+      cause: error,
+    });
   }
   // A disk that fills up later costs the diagnostics, not the run.
   stream.on('error', () => undefined);
@@ -64,34 +69,38 @@ export async function openDiagnostics(io: Io, file: string | undefined): Promise
 }
 
 /** The fields that are not bindings of the logger: pino would print those twice. */
-function unbound(fields: Json, logger: Logger): object {
+function withoutDiagnosticBindings(fields: Json, logger: Logger): object {
   const bound = logger.bindings();
   return Object.fromEntries(Object.entries(fields ?? {}).filter(([name]) => !Object.hasOwn(bound, name)));
 }
 
 /** Imported when needed: most commands show nothing that could hold a secret. */
-export async function redactorFor(io: Io, scope: Scope = 'values and shapes'): Promise<Redactor> {
-  const { redactorOf } = await import('./secrets/own-secrets.ts');
-  return redactorOf(await secretSource(io), scope);
+export async function diagnosticsRedactor(io: Io, scope: Scope = 'values and shapes'): Promise<Redactor> {
+  const { openSecretRedactor } = await import('./secrets/own-secrets.ts');
+  return openSecretRedactor(await diagnosticsSecrets(io), scope);
 }
 
 /** A config with mistakes gives no key names; the catalog's key names are still used. */
-async function secretSource(io: Io): Promise<Pick<Settings, 'home' | 'env' | 'providers'>> {
+async function diagnosticsSecrets(io: Io): Promise<Pick<Settings, 'home' | 'env' | 'providers'>> {
   try {
     return await loadSettings(io, io.cwd);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
-    return { home: textOf(io.env, 'HOME') === undefined ? '' : stateFolder(io), env: io.env, providers: new Map() };
+    return {
+      home: environmentText(io.env, 'HOME') === undefined ? '' : stateFolder(io),
+      env: io.env,
+      providers: new Map(),
+    };
   }
 }
 
 /** Throws UsageError where the environment wishes for a level that there is not. */
-export function checkLevel(env: Io['env']): void {
-  levelIn(env);
+export function checkDiagnosticsLevel(env: Io['env']): void {
+  diagnosticsLevel(env);
 }
 
-function levelIn(env: Io['env']): (typeof LEVELS)[number] | undefined {
-  const text = textOf(env, 'DROVER_LOG');
+function diagnosticsLevel(env: Io['env']): (typeof LEVELS)[number] | undefined {
+  const text = environmentText(env, 'DROVER_LOG');
   const level = LEVELS.find((candidate) => candidate === text);
   if (text === undefined || level !== undefined) return level;
   throw new UsageError(`DROVER_LOG is '${text}', which is none of ${LEVELS.join(', ')}${suggestion(text, LEVELS)}`);

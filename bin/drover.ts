@@ -8,10 +8,19 @@ import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { DroverError, UsageError } from '@drover/core/errors';
 import type { ListedCommand } from './start/command-line.ts';
-import { wordsAsFlags, exitCodeTable, isAboutExitCodes } from './help/plain-forms.ts';
-import { codeOfFailure, codeOfStop, exitCode } from './start/exit-code.ts';
-import { complain, type Io, isGone, type Job, print, type StopCause, type StopListener, whenUnread } from './io.ts';
-import { plainlyTyped } from './start/plain-words.ts';
+import { helpWordsAsFlags, exitCodeTable, isAboutExitCodes } from './help/plain-forms.ts';
+import { exitCodeOfFailure, exitCodeOfStop, exitCode } from './start/exit-code.ts';
+import {
+  printError,
+  type Io,
+  isOutputGone,
+  type Job,
+  print,
+  type StopCause,
+  type StopListener,
+  whenOutputUnread,
+} from './io.ts';
+import { parsePlainCommandLine } from './start/plain-words.ts';
 
 const NODE_MIN = 24;
 // Deadline of a stop. With up to 1 s for a stubborn child, the process ends within 3 s.
@@ -188,39 +197,39 @@ export async function main(given: readonly string[], io: Io): Promise<number> {
       return exitCode.done;
     }
     if (given.length === 0 && io.stdin.isTTY === true && io.stdout.isTTY === true)
-      return await (await import('./help/overview.ts')).openOverview(io);
-    const argv = wordsAsFlags(given);
+      return await (await import('./help/overview.ts')).openHelpOverview(io);
+    const argv = helpWordsAsFlags(given);
     if (argv[0] === '--version') {
       const { version } = (await import('../package.json', { with: { type: 'json' } })).default;
       await print(io.stdout, `${version}\n`);
       return exitCode.done;
     }
     const command = await commands.find(({ name }) => name === argv[0])?.load();
-    const typed = command && plainlyTyped(command, argv.slice(1));
+    const typed = command && parsePlainCommandLine(command, argv.slice(1));
     if (command !== undefined && typed !== undefined) return await command.run(typed, io);
     const { runCommandLine } = await import('./start/command-line.ts');
     return await runCommandLine(commands, argv, io);
   } catch (error) {
-    return report(error, io);
+    return reportError(error, io);
   }
 }
 
-async function report(error: unknown, io: Io): Promise<number> {
+async function reportError(error: unknown, io: Io): Promise<number> {
   if (error instanceof UsageError) {
-    await complain(io, error.message);
+    await printError(io, error.message);
     return exitCode.usage;
   }
   if (error instanceof DroverError) {
-    await complain(io, error.message);
-    return codeOfFailure(error.failure);
+    await printError(io, error.message);
+    return exitCodeOfFailure(error.failure);
   }
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  if (io.env['DROVER_DEBUG'] === '1') await complain(io, `internal error: ${stack}`);
-  else await complain(io, `internal error: ${stack.split('\n')[0]}; DROVER_DEBUG=1 shows the details`);
+  if (io.env['DROVER_DEBUG'] === '1') await printError(io, `internal error: ${stack}`);
+  else await printError(io, `internal error: ${stack.split('\n')[0]}; DROVER_DEBUG=1 shows the details`);
   return exitCode.internal;
 }
 
-function processIo(): Io {
+function openProcessIo(): Io {
   // Node reports a closed reader as a stream error, which would crash the process without a listener. EPIPE is
   // not worth a message; a full disk is. Errors of stderr cannot be reported anywhere.
   process.stdout.once('error', (error: NodeJS.ErrnoException) => {
@@ -238,7 +247,7 @@ function processIo(): Io {
     env: { HOME: homedir(), ...process.env },
     cwd: process.cwd(),
     node: process.execPath,
-    onStop,
+    onStop: onStopSignal,
     job: processJob,
   };
 }
@@ -265,15 +274,15 @@ const processJob: Job = {
 };
 
 /** The first stop has a deadline; a second SIGINT exits at once. */
-function onStop({ stop, atOnce }: StopListener): () => void {
+function onStopSignal({ stop, atOnce }: StopListener): () => void {
   let deadline: NodeJS.Timeout | undefined;
   const end = (cause: StopCause): void => {
     atOnce();
-    process.exit(codeOfStop(cause));
+    process.exit(exitCodeOfStop(cause));
   };
   const hear = (cause: StopCause): void => {
     if (deadline !== undefined && cause === 'SIGINT') end(cause);
-    if (deadline === undefined) whenUnread(process.stdout, UNREAD_MS_MAX, () => end(cause));
+    if (deadline === undefined) whenOutputUnread(process.stdout, UNREAD_MS_MAX, () => end(cause));
     deadline ??= setTimeout(end, STOP_MS_MAX, cause).unref();
     stop(cause);
   };
@@ -286,9 +295,9 @@ function onStop({ stop, atOnce }: StopListener): () => void {
   };
 }
 
-async function flushed(io: Io): Promise<void> {
+async function flushOutputs(io: Io): Promise<void> {
   const written = [io.stdout, io.stderr].map(
-    (stream) => new Promise<void>((resolve) => (isGone(stream) ? resolve() : stream.write('', () => resolve()))),
+    (stream) => new Promise<void>((resolve) => (isOutputGone(stream) ? resolve() : stream.write('', () => resolve()))),
   );
   const timeUp = new Promise<void>((resolve) => setTimeout(resolve, FLUSH_MS_MAX).unref());
   await Promise.race([Promise.all(written), timeUp]);
@@ -297,19 +306,19 @@ async function flushed(io: Io): Promise<void> {
 let isRunning = false;
 
 /** Runs the program once, even if bin/drover.cjs (readable by an older Node) calls it too. */
-export async function run(): Promise<void> {
+export async function runProcess(): Promise<void> {
   if (isRunning) return;
   isRunning = true;
-  const io = processIo();
+  const io = openProcessIo();
   const version = Number.parseInt(process.versions.node, 10);
   if (version < NODE_MIN) {
     await print(io.stderr, `drover needs Node ${NODE_MIN} or newer; this is Node ${process.versions.node}.\n`);
     process.exit(exitCode.usage);
   }
   const code = await main(process.argv.slice(2), io);
-  await flushed(io);
+  await flushOutputs(io);
   process.exit(code);
 }
 
 // `import.meta.main` is undefined in a bundle and in an old Node; `run` tells the old Node to upgrade.
-if (import.meta.main !== false) void run();
+if (import.meta.main !== false) void runProcess();

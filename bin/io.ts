@@ -5,7 +5,7 @@
 
 import type { Readable, Writable } from 'node:stream';
 import type { Json } from '@drover/protocol/json';
-import { clean, forLog } from './views/text/terminal-text.ts';
+import { cleanText, textForLog } from './views/text/terminal-text.ts';
 
 export type Input = Readable & { readonly isTTY?: boolean; readonly setRawMode?: (isRaw: boolean) => unknown };
 export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly rows?: number };
@@ -48,7 +48,7 @@ export type StopListener = {
 
 /** Writes, and waits until there is room for more. A reader that has gone away is not waited for. */
 export async function print(output: Output, text: string | Uint8Array): Promise<void> {
-  if (text.length === 0 || isGone(output) || output.write(text)) return;
+  if (text.length === 0 || isOutputGone(output) || output.write(text)) return;
   await new Promise<void>((resolve) => {
     const settle = (): void => {
       for (const name of ROOM_OR_GONE) output.off(name, settle);
@@ -59,31 +59,38 @@ export async function print(output: Output, text: string | Uint8Array): Promise<
 }
 
 /** Text for standard output that may quote untrusted text: redacted, and inert for a CI runner. */
-export async function tell(io: Io, text: string): Promise<void> {
-  const { redactorFor } = await import('./diagnostics.ts');
-  const redactor = await redactorFor(io);
-  await print(io.stdout, forLog(redactor.text(text), io.env));
+export async function printLine(io: Io, text: string): Promise<void> {
+  const { diagnosticsRedactor } = await import('./diagnostics.ts');
+  const redactor = await diagnosticsRedactor(io);
+  await print(io.stdout, textForLog(redactor.text(text), io.env));
 }
 
 /** A value for programs, as one line of JSON on standard output; the same holds for it. */
-export async function tellJson(io: Io, value: unknown): Promise<void> {
-  const [{ redactorFor }, { jsonText }] = await Promise.all([import('./diagnostics.ts'), import('./views/json.ts')]);
-  const redactor = await redactorFor(io);
-  await print(io.stdout, `${jsonText(redactor.value(value as Json))}\n`);
+export async function printJsonLine(io: Io, value: unknown): Promise<void> {
+  const [{ diagnosticsRedactor }, { jsonViewText }] = await Promise.all([
+    import('./diagnostics.ts'),
+    import('./views/json.ts'),
+  ]);
+  const redactor = await diagnosticsRedactor(io);
+  await print(io.stdout, `${jsonViewText(redactor.value(value as Json))}\n`);
 }
 
 /**
  * A sentence of drover's own on standard error. It may quote untrusted text, so secrets and control sequences are
  * removed.
  */
-export async function complain(io: Io, text: string): Promise<void> {
-  const { redactorFor } = await import('./diagnostics.ts');
-  const redactor = await redactorFor(io);
-  await print(io.stderr, `${forLog(clean(`drover: ${redactor.text(text)}`), io.env)}\n`);
+export async function printError(io: Io, text: string): Promise<void> {
+  const { diagnosticsRedactor } = await import('./diagnostics.ts');
+  const redactor = await diagnosticsRedactor(io);
+  await print(io.stderr, `${textForLog(cleanText(`drover: ${redactor.text(text)}`), io.env)}\n`);
 }
 
 /** Calls back once nothing of what waits to be written has been taken for so long. */
-export function whenUnread(output: Pick<Output, 'writableNeedDrain' | 'on'>, ms: number, giveUp: () => void): void {
+export function whenOutputUnread(
+  output: Pick<Output, 'writableNeedDrain' | 'on'>,
+  ms: number,
+  giveUp: () => void,
+): void {
   let since = performance.now();
   const isTaken = (): void => void (since = performance.now());
   const look = setInterval(() => {
@@ -99,6 +106,6 @@ const LOOKS = 10;
 
 const ROOM_OR_GONE = ['drain', 'close', 'error'] as const;
 
-export function isGone(output: Output): boolean {
+export function isOutputGone(output: Output): boolean {
   return output.destroyed || output.errored !== null || output.writableEnded;
 }

@@ -12,7 +12,7 @@ export type Stop = {
   readonly close: () => void;
 };
 
-export function watchForStop(io: Io, atOnce: () => void): Stop {
+export function watchForStopSignal(io: Io, atOnce: () => void): Stop {
   const controller = new AbortController();
   let first: StopCause | undefined;
   const stop = (cause: StopCause): void => {

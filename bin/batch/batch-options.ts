@@ -2,7 +2,7 @@
 
 import { UsageError } from '@drover/core/errors';
 import type { Shard } from '@drover/coordinator/batch/shard';
-import { flag, nonEmpty, value, type Values } from '../start/command.ts';
+import { flagOption, parseNonEmpty, valueOption, type Values } from '../start/command.ts';
 import { parseBudget, parseCount } from '../start/quantities.ts';
 import { runOptions } from '../run/run-options.ts';
 
@@ -13,21 +13,24 @@ const { plan: _, rounds: __, tasks: ___, seed: ____, ...shared } = runOptions;
 
 export const batchOptions = {
   ...shared,
-  list: flag('Batch:', 'Print the tasks without running them'),
-  'dry-run': flag('Batch:', 'Show tasks, overlaps, tokens and the estimated cost, without running anything'),
-  canary: value('Batch:', 'N', 'Number of tasks to run first, to estimate the cost of all (default: none)', (text) =>
-    parseCount(text, 1, CANARY_MAX),
+  list: flagOption('Batch:', 'Print the tasks without running them'),
+  'dry-run': flagOption('Batch:', 'Show tasks, overlaps, tokens and the estimated cost, without running anything'),
+  canary: valueOption(
+    'Batch:',
+    'N',
+    'Number of tasks to run first, to estimate the cost of all (default: none)',
+    (text) => parseCount(text, 1, CANARY_MAX),
   ),
-  'canary-max-cost': value(
+  'canary-max-cost': valueOption(
     'Batch:',
     'AMOUNT',
     'Stop after the canary if all tasks would cost more than this',
     parseBudget,
   ),
-  shard: value('Batch:', 'I/N', 'Run only this part of the tasks, such as 2/5', parseShard),
-  fresh: flag('Batch:', 'Ignore results of earlier runs, and run every task'),
-  schema: flag('Batch:', 'Print the JSON Schema of batch specs, for editors'),
-  out: value('Batch:', 'DIR', 'Folder for results, patches and reports (default: .drover/out)', nonEmpty),
+  shard: valueOption('Batch:', 'I/N', 'Run only this part of the tasks, such as 2/5', parseShard),
+  fresh: flagOption('Batch:', 'Ignore results of earlier runs, and run every task'),
+  schema: flagOption('Batch:', 'Print the JSON Schema of batch specs, for editors'),
+  out: valueOption('Batch:', 'DIR', 'Folder for results, patches and reports (default: .drover/out)', parseNonEmpty),
 };
 
 export type BatchArgs = Values<typeof batchOptions>;

@@ -13,11 +13,11 @@ import { DroverError } from '@drover/core/errors';
 import { isDone, type RunSettings } from '@drover/protocol/run';
 import { type Io, print } from '../io.ts';
 import type { Companion } from '../run/running.ts';
-import { annotationsOf } from '../views/ci/annotations.ts';
-import { clean, forLog } from '../views/text/terminal-text.ts';
+import { formatAnnotations } from '../views/ci/annotations.ts';
+import { cleanText, textForLog } from '../views/text/terminal-text.ts';
 import type { KeptBatch } from './history.ts';
 import { joinRepositories } from './results/join.ts';
-import { FILES, writeOutputs, writePatches } from './results/outputs.ts';
+import { FILES, writeBatchOutputs, writeBatchPatches } from './results/outputs.ts';
 import type { BatchSummary } from './results/summary.ts';
 
 export type Of = {
@@ -28,33 +28,33 @@ export type Of = {
   readonly shows: 'text' | 'json' | 'nothing';
 };
 
-export function companionOf(of: Of, io: Io): Companion {
+export function batchCompanion(of: Of, io: Io): Companion {
   return {
     known: (git, signal) =>
-      knownFrom(of, git, signal).catch((error: unknown) => {
+      readKnownResults(of, git, signal).catch((error: unknown) => {
         // Then run every task again. If git fails for good, a later step reports it.
         if (error instanceof DroverError) return new Map<string, KnownResult>();
         throw error;
       }),
     ended: async (end, { git, redactor, values, startedAt }) => {
-      const made = await resultsOf(of, end, { git, hide: (line) => values.text(line) });
+      const made = await listBatchResults(of, end, { git, hide: (line) => values.text(line) });
       const results = redactor.value(made as never) as readonly Result[];
-      await writeOutputs({
+      await writeBatchOutputs({
         out: of.batch.out,
-        summary: redactor.value(summaryOf(of, end, startedAt) as never) as BatchSummary,
+        summary: redactor.value(summarizeBatch(of, end, startedAt) as never) as BatchSummary,
         results,
         junit: of.batch.junit,
-        appendTo: of.batch.within === undefined ? summaryFiles(of.batch, io) : [],
+        appendTo: of.batch.within === undefined ? listBatchSummaryFiles(of.batch, io) : [],
       });
       if (of.batch.within !== undefined) await joinRepositories(of.batch.within, {});
-      if (of.batch.usesCache) await remember(of, end, git);
-      await annotate(of, results, { git, io });
-      if (of.shows === 'text') await print(io.stdout, forLog(redactor.text(whereabouts(of, io)), io.env));
+      if (of.batch.usesCache) await cacheBatchResults(of, end, git);
+      await printBatchAnnotations(of, results, { git, io });
+      if (of.shows === 'text') await print(io.stdout, textForLog(redactor.text(batchOutputSentence(of, io)), io.env));
     },
   };
 }
 
-async function knownFrom({ batch, run, home, settings }: Of, git: Git, signal: AbortSignal) {
+async function readKnownResults({ batch, run, home, settings }: Of, git: Git, signal: AbortSignal) {
   if (!batch.usesCache) return new Map<string, KnownResult>();
   const { base } = settings;
   const tree = await treeOf(git, base, signal);
@@ -68,16 +68,20 @@ async function knownFrom({ batch, run, home, settings }: Of, git: Git, signal: A
 
 type Here = { readonly git: Git; readonly hide: (line: string) => string };
 
-async function resultsOf({ batch, run, settings }: Of, end: RunEnd, { git, hide }: Here): Promise<readonly Result[]> {
+async function listBatchResults(
+  { batch, run, settings }: Of,
+  end: RunEnd,
+  { git, hide }: Here,
+): Promise<readonly Result[]> {
   const { base } = settings;
   const about = { run, repository: batch.repository, selected: new Map(Object.entries(batch.tasks)) };
   const results = end.tasks.map((row) => resultOf(row, about));
   const commits = new Map(end.tasks.flatMap(({ task, commit }) => (commit === undefined ? [] : [[task, commit]])));
   const merged = (await branchesOf(git, run)).get('merged');
-  return writePatches(batch.out, results, { git, base, merged, commits, hide });
+  return writeBatchPatches(batch.out, results, { git, base, merged, commits, hide });
 }
 
-function summaryOf({ batch, run, settings }: Of, end: RunEnd, startedAt: string): BatchSummary {
+function summarizeBatch({ batch, run, settings }: Of, end: RunEnd, startedAt: string): BatchSummary {
   const { outcome, exitCode, reason, usage, cost } = end;
   return {
     v: 1,
@@ -98,13 +102,13 @@ function summaryOf({ batch, run, settings }: Of, end: RunEnd, startedAt: string)
   };
 }
 
-function summaryFiles({ summary }: KeptBatch, { env }: Io): readonly string[] {
+function listBatchSummaryFiles({ summary }: KeptBatch, { env }: Io): readonly string[] {
   const { GITHUB_STEP_SUMMARY: step = '' } = env;
   return [...(step === '' ? [] : [step]), ...(summary === undefined ? [] : [summary])];
 }
 
 /** Stores the results of done tasks for later runs. */
-async function remember({ batch, run, home, settings }: Of, end: RunEnd, git: Git): Promise<void> {
+async function cacheBatchResults({ batch, run, home, settings }: Of, end: RunEnd, git: Git): Promise<void> {
   const good = end.tasks.filter(({ status, cached }) => cached !== true && isDone(status));
   const left = await branchesOf(git, run);
   const tree = await treeOf(git, settings.base, AbortSignal.timeout(TREE_MS_MAX));
@@ -124,13 +128,13 @@ async function remember({ batch, run, home, settings }: Of, end: RunEnd, git: Gi
   }
 }
 
-function whereabouts({ batch, settings }: Of, io: Io): string {
+function batchOutputSentence({ batch, settings }: Of, io: Io): string {
   const path = relative(io.cwd, join(batch.out, FILES.report));
   const shown = path.startsWith('..') ? join(batch.out, FILES.report) : path;
-  return clean(`\nThe report is ${shown}; results and patches of ${settings.goal} are beside it.\n`);
+  return cleanText(`\nThe report is ${shown}; results and patches of ${settings.goal} are beside it.\n`);
 }
 
-async function annotate(
+async function printBatchAnnotations(
   { settings, shows }: Of,
   results: readonly Result[],
   { git, io }: { readonly git: Git; readonly io: Io },
@@ -140,7 +144,7 @@ async function annotate(
   // The GitHub runner reads annotations on both streams. With --json, standard output must hold JSON only.
   await print(
     shows === 'json' ? io.stderr : io.stdout,
-    annotationsOf(results, (path) => tree.has(path)),
+    formatAnnotations(results, (path) => tree.has(path)),
   );
 }
 

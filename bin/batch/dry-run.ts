@@ -6,35 +6,35 @@ import { costOf, factsOf, type Price } from '@drover/core/model/catalog';
 import type { Cap } from '@drover/protocol/limits';
 import type { RunSettings } from '@drover/protocol/run';
 import { nameModel } from '../model/model-choice.ts';
-import { mostDollars, priceOf } from '../model/price.ts';
+import { mostDollarsForTokens, findModelPrice } from '../model/price.ts';
 import { exitCode } from '../start/exit-code.ts';
-import { type Io, tell } from '../io.ts';
-import { count, dollars, duration, shortCount } from '../views/text/figures.ts';
-import { clean, columnsOf, oneLine } from '../views/text/terminal-text.ts';
+import { type Io, printLine } from '../io.ts';
+import { countText, dollarsText, durationText, shortCountText } from '../views/text/figures.ts';
+import { cleanText, terminalColumns, textOnOneLine } from '../views/text/terminal-text.ts';
 import type { BatchArgs } from './batch-options.ts';
-import { type Batch, batchSettings, ownModel } from './start-batch.ts';
+import { type Batch, batchSettings, batchOwnModel } from './start-batch.ts';
 
 const CHARS_PER_TOKEN = 4;
 const LISTED_MAX = 100;
 const OVERLAPS_SHOWN_MAX = 20;
 
-export async function dryRun(args: BatchArgs, batches: readonly Batch[], io: Io): Promise<number> {
+export async function dryRunBatch(args: BatchArgs, batches: readonly Batch[], io: Io): Promise<number> {
   const texts: string[] = [];
-  for (const batch of batches) texts.push(await foreseen(args, batch, io));
-  await tell(io, `Dry run: nothing is changed. This would run:\n${texts.join('\n')}`);
+  for (const batch of batches) texts.push(await forecastBatch(args, batch, io));
+  await printLine(io, `Dry run: nothing is changed. This would run:\n${texts.join('\n')}`);
   return exitCode.done;
 }
 
-async function foreseen(args: BatchArgs, batch: Batch, io: Io): Promise<string> {
+async function forecastBatch(args: BatchArgs, batch: Batch, io: Io): Promise<string> {
   const { prepared, around, specFile } = batch;
   const run = await batchSettings(args, batch, io);
-  const label = ownModel(args, batch, io) ?? run.model;
+  const label = batchOwnModel(args, batch, io) ?? run.model;
   const model = nameModel(label, around.settings);
-  const price = priceOf(model, undefined, around.settings);
+  const price = findModelPrice(model, undefined, around.settings);
   const { contextTokens, outputTokensMax } = factsOf(model.name);
   const { tasks } = prepared;
   const tokens = tasks.map(({ prompt }) => Math.ceil(prompt.length / CHARS_PER_TOKEN));
-  const known = args.fresh ? 0 : await knownCount(batch, label);
+  const known = args.fresh ? 0 : await countCachedTasks(batch, label);
   const sum = tokens.reduce((total, each) => total + each, 0);
   const facts: readonly (readonly [string, string])[] = [
     ['batch', `${specFile.spec.name} (${specFile.file})`],
@@ -47,33 +47,37 @@ async function foreseen(args: BatchArgs, batch: Batch, io: Io): Promise<string> 
     ['workers', run.workers === 0 ? 'one, in this thread' : String(run.workers)],
     ['gates', run.gates.length === 0 ? 'none on the merged tree' : run.gates.join('; ')],
     ['model', label],
-    ['prompts', `${count(sum)} tokens, ${count(Math.max(0, ...tokens))} the longest`],
+    ['prompts', `${countText(sum)} tokens, ${countText(Math.max(0, ...tokens))} the longest`],
     [
       'at most',
-      worstCase(run, { tasks: tasks.length, price, stepTokens: { input: contextTokens, output: outputTokensMax } }),
+      worstCaseOfBatch(run, {
+        tasks: tasks.length,
+        price,
+        stepTokens: { input: contextTokens, output: outputTokensMax },
+      }),
     ],
-    ['time', run.timeoutMs === undefined ? 'no limit' : `at most ${duration(run.timeoutMs)}`],
+    ['time', run.timeoutMs === undefined ? 'no limit' : `at most ${durationText(run.timeoutMs)}`],
   ];
   const width = Math.max(...facts.map(([name]) => name.length));
-  const head = facts.map(([name, value]) => `  ${name.padEnd(width)}  ${clean(value)}\n`).join('');
-  const columns = columnsOf(io.stdout);
+  const head = facts.map(([name, value]) => `  ${name.padEnd(width)}  ${cleanText(value)}\n`).join('');
+  const columns = terminalColumns(io.stdout);
   const names = Math.max(0, ...tasks.map(({ id }) => id.length));
   const listed = tasks
     .slice(0, LISTED_MAX)
     .map(
       ({ id, title }, at) =>
-        `  ${id.padEnd(names)}  ${shortCount(tokens[at] ?? 0).padStart(6)} tokens  ${oneLine(title, columns - names - 19)}\n`,
+        `  ${id.padEnd(names)}  ${shortCountText(tokens[at] ?? 0).padStart(6)} tokens  ${textOnOneLine(title, columns - names - 19)}\n`,
     );
   const more = tasks.length > LISTED_MAX ? [`  … and ${tasks.length - LISTED_MAX} more; --list prints all\n`] : [];
   const plan =
     tasks.length === 0
       ? '\nThere is nothing to do.\n'
       : `\nIn the order in which they would land:\n${listed.join('')}${more.join('')}`;
-  return `${head}${plan}${overlaps(batch, columns)}`;
+  return `${head}${plan}${batchOverlapLines(batch, columns)}`;
 }
 
 /** Number of tasks that an earlier run has done. */
-async function knownCount({ prepared: { tasks, tree }, around }: Batch, model: string): Promise<number> {
+async function countCachedTasks({ prepared: { tasks, tree }, around }: Batch, model: string): Promise<number> {
   const { home } = around.settings;
   const found = await Promise.all(tasks.map((task) => findEntry(home, cacheSlot(task, model, tree), tree)));
   return found.filter((entry) => entry !== undefined).length;
@@ -86,39 +90,40 @@ type Measure = {
 };
 
 /** The upper bound of the cost, in words. */
-function worstCase({ cap, taskCap, taskLimits }: RunSettings, { tasks, price, stepTokens }: Measure): string {
+function worstCaseOfBatch({ cap, taskCap, taskLimits }: RunSettings, { tasks, price, stepTokens }: Measure): string {
   const steps = tasks * taskLimits.stepsMax;
   const usage = { input: steps * stepTokens.input, output: steps * stepTokens.output, cacheRead: 0, cacheWrite: 0 };
   const bounds: (readonly [Cap, string])[] = [
     ...(cap === undefined ? [] : [[cap, 'the budget'] as const]),
-    ...(taskCap === undefined ? [] : [[times(taskCap, tasks), `${tasks} times the limit of a task`] as const]),
+    ...(taskCap === undefined ? [] : [[multiplyCap(taskCap, tasks), `${tasks} times the limit of a task`] as const]),
   ];
   // Compare in dollars if there is a price: one bound may be in tokens and the other in dollars.
   const amount = (each: Cap) =>
-    'usd' in each ? each.usd : price === undefined ? each.tokens : mostDollars(each.tokens, price);
+    'usd' in each ? each.usd : price === undefined ? each.tokens : mostDollarsForTokens(each.tokens, price);
   const [first] = bounds.toSorted(([a], [b]) => amount(a) - amount(b));
-  if (first !== undefined) return `${worded(first[0], price)} (${first[1]})`;
-  const open = price === undefined ? `${shortCount(usage.input + usage.output)} tokens` : dollars(costOf(usage, price));
+  if (first !== undefined) return `${capOfBatchWords(first[0], price)} (${first[1]})`;
+  const open =
+    price === undefined ? `${shortCountText(usage.input + usage.output)} tokens` : dollarsText(costOf(usage, price));
   return `${open}, if every task took all its ${taskLimits.stepsMax} steps with a full context; set limits.budget or limits.perTask`;
 }
 
-function times(cap: Cap, factor: number): Cap {
+function multiplyCap(cap: Cap, factor: number): Cap {
   return 'usd' in cap ? { usd: cap.usd * factor } : { tokens: cap.tokens * factor };
 }
 
-function worded(cap: Cap, price: Price | undefined): string {
-  if ('usd' in cap) return dollars(cap.usd);
-  const most = price === undefined ? '' : `, at most ${dollars(mostDollars(cap.tokens, price))}`;
-  return `${count(cap.tokens)} tokens${most}`;
+function capOfBatchWords(cap: Cap, price: Price | undefined): string {
+  if ('usd' in cap) return dollarsText(cap.usd);
+  const most = price === undefined ? '' : `, at most ${dollarsText(mostDollarsForTokens(cap.tokens, price))}`;
+  return `${countText(cap.tokens)} tokens${most}`;
 }
 
 /** Lists tasks that must wait for each other, because they change the same files. */
-function overlaps({ prepared: { tasks } }: Batch, columns: number): string {
+function batchOverlapLines({ prepared: { tasks } }: Batch, columns: number): string {
   const found = [...waits(tasks)].filter(([, { follows }]) => follows.length > 0);
   if (found.length === 0) return tasks.length === 0 ? '' : '\nNo two tasks change the same files.\n';
   const lines = found
     .slice(0, OVERLAPS_SHOWN_MAX)
-    .map(([id, { follows }]) => `  ${oneLine(`${id} waits for ${follows.join(', ')}`, columns - 2)}\n`);
+    .map(([id, { follows }]) => `  ${textOnOneLine(`${id} waits for ${follows.join(', ')}`, columns - 2)}\n`);
   const more = found.length > OVERLAPS_SHOWN_MAX ? [`  … and ${found.length - OVERLAPS_SHOWN_MAX} more\n`] : [];
   return `\nTasks that change files which others change too (${found.length}):\n${lines.join('')}${more.join('')}`;
 }

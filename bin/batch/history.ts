@@ -40,12 +40,12 @@ type KeptTask = {
 
 const FILE = 'batch.json';
 
-export async function keepBatch(home: string, run: string, batch: KeptBatch): Promise<void> {
+export async function storeBatch(home: string, run: string, batch: KeptBatch): Promise<void> {
   await writeFileWhole(join(runFolder(home, run), FILE), `${JSON.stringify(batch)}\n`);
 }
 
 /** The stored batch of a run; undefined if the run is not a batch. */
-export async function keptBatch(home: string, run: string): Promise<KeptBatch | undefined> {
+export async function readStoredBatch(home: string, run: string): Promise<KeptBatch | undefined> {
   const path = join(runFolder(home, run), FILE);
   // Drover wrote this file atomically, so it needs no check.
   return existsSync(path) ? (JSON.parse(await readFile(path, 'utf8')) as KeptBatch) : undefined;

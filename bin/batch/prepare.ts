@@ -15,8 +15,8 @@ import { gitOf, type Repository } from '@drover/coordinator/git/repository';
 import { MB, requireOwnFile } from '@drover/core/files/own-file';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import type { Io } from '../io.ts';
-import { watchForStop } from '../stop.ts';
-import { refuseSpec, type SpecFile } from '../files/batch-spec.ts';
+import { watchForStopSignal } from '../stop.ts';
+import { refuseBatchSpec, type SpecFile } from '../files/batch-spec.ts';
 
 const TASKS_MAX = 10_000;
 // A list of 10,000 files with variables is larger than 1 MB.
@@ -41,18 +41,18 @@ export type BatchPlace = {
 export async function prepareBatch(specFile: SpecFile, place: BatchPlace, io: Io): Promise<Prepared> {
   const { repository, name, shard, isOneOfSeveral } = place;
   const { spec } = specFile;
-  const stop = watchForStop(io, () => undefined);
+  const stop = watchForStopSignal(io, () => undefined);
   try {
     const git = gitOf(repository, childEnvironment(io.env));
     const tree = await treeOf(git, repository.head, stop.signal);
-    const sources = await sourcesOf(specFile, { repository, git, io }, stop.signal);
+    const sources = await readBatchSources(specFile, { repository, git, io }, stop.signal);
     const { items, problems, unmatched } = await selectItems(spec.select, { git, tree, sources }, stop.signal);
-    refuseSpec([...problems, ...(isOneOfSeveral ? [] : unmatched)], specFile);
-    const owners = spec.group.by === 'codeowners' ? await readOwners(git, tree, stop.signal) : [];
+    refuseBatchSpec([...problems, ...(isOneOfSeveral ? [] : unmatched)], specFile);
+    const owners = spec.group.by === 'codeowners' ? await readBatchOwners(git, tree, stop.signal) : [];
     const made = tasksOf(spec, groupsOf(items, spec.group, { tree, owners }), name);
-    refuseSpec(made.problems, specFile);
+    refuseBatchSpec(made.problems, specFile);
     if (made.tasks.length > TASKS_MAX)
-      refuseSpec(
+      refuseBatchSpec(
         [
           {
             key: 'select',
@@ -70,18 +70,18 @@ export async function prepareBatch(specFile: SpecFile, place: BatchPlace, io: Io
 
 type Where = { readonly repository: Repository; readonly git: Git; readonly io: Io };
 
-async function sourcesOf(specFile: SpecFile, where: Where, signal: AbortSignal): Promise<Sources> {
+async function readBatchSources(specFile: SpecFile, where: Where, signal: AbortSignal): Promise<Sources> {
   const { select } = specFile.spec;
-  const items = await listed(specFile, where, signal);
+  const items = await readListedItems(specFile, where, signal);
   const changed = select.diff === undefined ? undefined : await changedIn(where.git, select.diff, signal);
   if (changed !== undefined && isProblem(changed)) {
-    refuseSpec(changed, specFile);
+    refuseBatchSpec(changed, specFile);
     return { items, changed: undefined };
   }
   return { items, changed };
 }
 
-async function listed(
+async function readListedItems(
   specFile: SpecFile,
   { repository, io }: Where,
   signal: AbortSignal,
@@ -90,14 +90,14 @@ async function listed(
   if (list === undefined && command === undefined) return undefined;
   const { items, problems } =
     command === undefined
-      ? await readList(list ?? '-', specFile, io)
+      ? await readBatchList(list ?? '-', specFile, io)
       : await itemsFrom({ command, cwd: repository.top, env: childEnvironment(io.env) }, signal);
-  refuseSpec(problems, specFile);
+  refuseBatchSpec(problems, specFile);
   return items;
 }
 
 /** A list's path is relative to the spec that names it. */
-async function readList(list: string, { file, place }: SpecFile, io: Io) {
+async function readBatchList(list: string, { file, place }: SpecFile, io: Io) {
   const key = 'select.files';
   if (list === '-') return itemsIn((await buffer(io.stdin)).toString('utf8'), { name: 'standard input', key });
   const path = resolve(io.cwd, dirname(file), list);
@@ -108,7 +108,7 @@ async function readList(list: string, { file, place }: SpecFile, io: Io) {
   return itemsIn(bytes.toString('utf8'), { name: relative(io.cwd, path), key });
 }
 
-async function readOwners(git: Git, tree: Tree, signal: AbortSignal): Promise<Owners> {
+async function readBatchOwners(git: Git, tree: Tree, signal: AbortSignal): Promise<Owners> {
   const file = CODEOWNERS_PATHS.map((path) => tree.get(path)).find((found) => found !== undefined);
   if (file === undefined) return [];
   for await (const [, text] of textsOf(git, [file], signal)) return parseOwners(text);

@@ -16,20 +16,20 @@ import { DroverError, UsageError } from '@drover/core/errors';
 import { newId } from '@drover/core/ids';
 import { runChild } from '@drover/core/tools/process/child';
 import { childEnvironment } from '@drover/core/tools/process/environment';
-import { codeOfStop, exitCode } from '../start/exit-code.ts';
+import { exitCodeOfStop, exitCode } from '../start/exit-code.ts';
 import type { Io } from '../io.ts';
-import { type Surrounded, surroundingsOf } from '../run/start-run.ts';
+import { type Surrounded, openRunSurroundings } from '../run/start-run.ts';
 import { loadSettings, stateFolder, type TrustOptions } from '../start/settings.ts';
-import { isPainted } from '../views/view-choice.ts';
+import { isViewPainted } from '../views/view-choice.ts';
 import type { BatchArgs } from './batch-options.ts';
-import { joinRepositories, mostSevereExitCode } from './results/join.ts';
+import { joinRepositories, mostSevereBatchExitCode } from './results/join.ts';
 import type { Within } from './history.ts';
-import { appendReport, FILES, openOutputFolder } from './results/outputs.ts';
+import { appendBatchReport, FILES, openBatchOutputFolder } from './results/outputs.ts';
 import { prepareBatch } from './prepare.ts';
 import type { RepositoryEntry } from '../files/repositories-file.ts';
 import type { Threads } from '../run/running.ts';
-import { openShared, Turns } from './shared.ts';
-import { refuseSpec, type SpecFile } from '../files/batch-spec.ts';
+import { openBatchShared, Turns } from './shared.ts';
+import { refuseBatchSpec, type SpecFile } from '../files/batch-spec.ts';
 import { type Batch, batchSettings, startBatch } from './start-batch.ts';
 
 const CLONE_MS_MAX = 30 * 60_000;
@@ -43,7 +43,7 @@ export async function prepareRepositories(
 ): Promise<readonly Batch[]> {
   const batches: Batch[] = [];
   for (const entry of entries) {
-    const around = await openEntry(entry, io, { trustsAll: args['trust-project'] });
+    const around = await openRepositoryEntry(entry, io, { trustsAll: args['trust-project'] });
     const place = { repository: around.repository, name: entry.name, shard: args.shard, isOneOfSeveral: true };
     batches.push({ specFile, around, name: entry.name, prepared: await prepareBatch(specFile, place, io) });
   }
@@ -52,13 +52,13 @@ export async function prepareRepositories(
   const nowhere = first?.prepared.unmatched.filter(({ key }) =>
     batches.every(({ prepared }) => prepared.unmatched.some((other) => other.key === key)),
   );
-  refuseSpec(nowhere ?? [], specFile);
+  refuseBatchSpec(nowhere ?? [], specFile);
   return batches;
 }
 
 export async function startRepositories(args: BatchArgs, batches: readonly Batch[], io: Io): Promise<number> {
   const out = resolve(io.cwd, args.out ?? join('.drover', 'out'));
-  await openOutputFolder(out);
+  await openBatchOutputFolder(out);
   const names = batches.map(({ name }) => name);
   const ids = batches.map(() => newId('run'));
   const limits: BatchLimits = batches[0]?.specFile.spec.limits ?? {};
@@ -68,10 +68,10 @@ export async function startRepositories(args: BatchArgs, batches: readonly Batch
   for (const name of names)
     for (const file of [FILES.results, FILES.summary]) await rm(join(out, name, file), { force: true });
   const threads = args.threads ?? (await loadSettings(io, io.cwd)).threads;
-  const workers = await workersOf(args, batches, io);
+  const workers = await chooseBatchWorkers(args, batches, io);
   const timeout = args.timeout ?? limits.timeoutMs;
-  const code = mostSevereExitCode(
-    await startEach({ ...args, budget, timeout }, { batches, ids, within, workers, threads }, io),
+  const code = mostSevereBatchExitCode(
+    await startEachRepository({ ...args, budget, timeout }, { batches, ids, within, workers, threads }, io),
   );
   const joined = await joinRepositories(within, { code, junit: args.junit && resolve(io.cwd, args.junit) });
   const step = io.env['GITHUB_STEP_SUMMARY'] ?? '';
@@ -79,12 +79,12 @@ export async function startRepositories(args: BatchArgs, batches: readonly Batch
     ...(step === '' ? [] : [step]),
     ...(args.summary === undefined ? [] : [resolve(io.cwd, args.summary)]),
   ];
-  await appendReport(out, files);
+  await appendBatchReport(out, files);
   return joined.summary.exitCode;
 }
 
 /** Number of workers that all runs share. Throws UsageError if a run can't start, before anything runs. */
-async function workersOf(args: BatchArgs, batches: readonly Batch[], io: Io): Promise<number> {
+async function chooseBatchWorkers(args: BatchArgs, batches: readonly Batch[], io: Io): Promise<number> {
   let most = 0;
   for (const batch of batches) most = Math.max(most, (await batchSettings(args, batch, io)).workers);
   return most;
@@ -97,19 +97,19 @@ type Several = Threads & {
 };
 
 /** Returns the exit codes of the runs that began. */
-async function startEach(
+async function startEachRepository(
   args: BatchArgs,
   { batches, ids, within, workers, threads }: Several,
   io: Io,
 ): Promise<number[]> {
-  await using shared = await openShared({ workers, threads, within, log: args.log }, io);
+  await using shared = await openBatchShared({ workers, threads, within, log: args.log }, io);
   // Only one run at a time may ask the user or paint the terminal.
-  const starts = new Limiter(isWatched(args, io) ? 1 : Math.min(workers, batches.length));
+  const starts = new Limiter(isBatchWatched(args, io) ? 1 : Math.min(workers, batches.length));
   const turns = new Turns(shared.io, args.json || args.view === 'json' ? 0 : batches.length);
   const begunAt = performance.now();
   const start = async (batch: Batch, at: number): Promise<readonly number[]> => {
-    const timeout = timeLeft(args.timeout, performance.now() - begunAt);
-    if (shared.stopped() !== undefined) return [codeOfStop(shared.stopped())];
+    const timeout = batchTimeLeft(args.timeout, performance.now() - begunAt);
+    if (shared.stopped() !== undefined) return [exitCodeOfStop(shared.stopped())];
     if (timeout === 0) return [exitCode.deadline];
     // All runs would write the same result file, so only the last one writes it.
     const result = at === batches.length - 1 ? args.result : undefined;
@@ -130,23 +130,23 @@ async function startEach(
   return ends.flatMap((end) => (end.status === 'fulfilled' ? end.value : []));
 }
 
-function isWatched(args: BatchArgs, io: Io): boolean {
-  return isPainted(args, io) || (io.stdin.isTTY === true && io.stderr.isTTY === true);
+function isBatchWatched(args: BatchArgs, io: Io): boolean {
+  return isViewPainted(args, io) || (io.stdin.isTTY === true && io.stderr.isTTY === true);
 }
 
-function timeLeft(timeoutMs: number | undefined, elapsedMs: number): number | undefined {
+function batchTimeLeft(timeoutMs: number | undefined, elapsedMs: number): number | undefined {
   return timeoutMs === undefined ? undefined : Math.max(0, Math.floor(timeoutMs - elapsedMs));
 }
 
 /** Opens the repository at its revision. A repository with an address is fetched to drover's state folder first. */
-async function openEntry(
+async function openRepositoryEntry(
   { name, at, revision, place }: RepositoryEntry,
   io: Io,
   trust: TrustOptions,
 ): Promise<Surrounded> {
-  const path = 'path' in at ? at.path : await fetched({ name, url: at.url, place }, io);
+  const path = 'path' in at ? at.path : await fetchBatchRepository({ name, url: at.url, place }, io);
   if (!existsSync(path)) throw new UsageError(`${place}: there is no folder ${path}`);
-  const around = await surroundingsOf(path, io, trust);
+  const around = await openRunSurroundings(path, io, trust);
   const git = gitOf(around.repository, childEnvironment(io.env));
   const commit = await git(['rev-parse', '--verify', '--quiet', '--end-of-options', `${revision}^{commit}`]).catch(
     (error: unknown) => {
@@ -163,7 +163,7 @@ async function openEntry(
 type Remote = { readonly name: string; readonly url: string; readonly place: string };
 
 // Use the user's own git setup, because it has the keys, credential helpers and proxies.
-async function fetched({ name, url, place }: Remote, io: Io): Promise<string> {
+async function fetchBatchRepository({ name, url, place }: Remote, io: Io): Promise<string> {
   const digest = createHash('sha256').update(url).digest('hex').slice(0, 12);
   const path = join(stateFolder(io), 'repositories', `${name}-${digest}`);
   await mkdir(dirname(path), { recursive: true });
@@ -175,7 +175,7 @@ async function fetched({ name, url, place }: Remote, io: Io): Promise<string> {
       file: 'git',
       args,
       cwd: isThere ? path : dirname(path),
-      env: { ...childEnvironment(io.env), ...accessOf(io.env), GIT_TERMINAL_PROMPT: '0' },
+      env: { ...childEnvironment(io.env), ...gitAccessEnvironment(io.env), GIT_TERMINAL_PROMPT: '0' },
       callId: newId('call'),
       timeoutMs: CLONE_MS_MAX,
       onStdout: () => undefined,
@@ -190,7 +190,7 @@ async function fetched({ name, url, place }: Remote, io: Io): Promise<string> {
   return path;
 }
 
-function accessOf(env: Io['env']): Record<string, string> {
+function gitAccessEnvironment(env: Io['env']): Record<string, string> {
   const names = ['SSH_AUTH_SOCK', 'SSH_AGENT_PID', 'GIT_SSH_COMMAND', 'GIT_ASKPASS', 'GIT_CONFIG_GLOBAL'];
   return Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
 }

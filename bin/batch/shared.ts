@@ -20,13 +20,13 @@ import type { Cap } from '@drover/protocol/limits';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import { openDiagnostics } from '../diagnostics.ts';
 import { type Io, type Output, print, type StopCause, type StopListener } from '../io.ts';
-import { checkUsable } from '../history/journal.ts';
-import { readRun } from '../history/run.ts';
+import { checkJournalUsable } from '../history/journal.ts';
+import { readRunState } from '../history/run.ts';
 import { openLauncher } from '../run/open-launcher.ts';
-import { laneName, openLane } from '../model/provider-lane.ts';
-import { openWorkers, type Shared, type Team, type Threads } from '../run/running.ts';
+import { providerLaneName, openProviderLane } from '../model/provider-lane.ts';
+import { openRunWorkers, type Shared, type Team, type Threads } from '../run/running.ts';
 import { stateFolder } from '../start/settings.ts';
-import { keptBatch, type Within } from './history.ts';
+import { readStoredBatch, type Within } from './history.ts';
 
 const LOCK = 'budget.lock';
 
@@ -39,17 +39,17 @@ export type BatchShared = Shared &
 
 type Sharing = Threads & { readonly within: Within; readonly log: string | undefined };
 
-export async function openShared({ workers: count, threads, within, log }: Sharing, io: Io): Promise<BatchShared> {
+export async function openBatchShared({ workers: count, threads, within, log }: Sharing, io: Io): Promise<BatchShared> {
   await using opening = new AsyncDisposableStack();
   const launcher = opening.adopt(count > 1 ? openLauncher(childEnvironment(io.env)) : undefined, (each) =>
     each?.close(),
   );
   const stop = opening.adopt(
-    shareStop(io, () => launcher?.kill()),
+    shareBatchStop(io, () => launcher?.kill()),
     ({ close }) => close(),
   );
   const diagnostics = opening.adopt(await openDiagnostics(io, log), (each) => each.close());
-  const { run, close } = await openWorkers({ workers: count, threads }, { diagnostics, launcher });
+  const { run, close } = await openRunWorkers({ workers: count, threads }, { diagnostics, launcher });
   opening.defer(close);
   const lanes = new Map<string, OpenLane>();
   opening.defer(() => lanes.forEach((lane) => lane.close()));
@@ -58,14 +58,15 @@ export async function openShared({ workers: count, threads, within, log }: Shari
     // The batch closes them after the last run.
     workers: { run, warm: () => undefined, close: async () => undefined },
     laneOf: (model, provider) => {
-      const name = laneName(model, provider);
-      const open = lanes.get(name) ?? openLane(model, provider, count);
+      const name = providerLaneName(model, provider);
+      const open = lanes.get(name) ?? openProviderLane(model, provider, count);
       lanes.set(name, open);
       return open.lane;
     },
   };
   const pot = within.payers === undefined ? undefined : new Pot();
-  if (within.payers !== undefined) opening.adopt(lockPot(stateFolder(io), within.payers), (lock) => lock.release());
+  if (within.payers !== undefined)
+    opening.adopt(lockBatchBudget(stateFolder(io), within.payers), (lock) => lock.release());
   const opened = opening.move();
   return {
     team,
@@ -76,7 +77,7 @@ export async function openShared({ workers: count, threads, within, log }: Shari
   };
 }
 
-function shareStop(io: Io, atOnce: () => void) {
+function shareBatchStop(io: Io, atOnce: () => void) {
   const listeners = new Set<StopListener>();
   let first: StopCause | undefined;
   const close = io.onStop({
@@ -100,17 +101,17 @@ function shareStop(io: Io, atOnce: () => void) {
 type Payer = { readonly home: string; readonly cap: Cap | undefined };
 
 /** Budget pot of a run that is resumed alone. It includes what the other runs of its batch have spent. */
-export async function sharedOnResume(id: string, { home, cap }: Payer): Promise<Shared & Disposable> {
-  const payers = (await keptBatch(home, id))?.within?.payers;
+export async function openSharedOnBatchResume(id: string, { home, cap }: Payer): Promise<Shared & Disposable> {
+  const payers = (await readStoredBatch(home, id))?.within?.payers;
   if (payers === undefined || cap === undefined) return { [Symbol.dispose]: () => undefined };
-  const lock = lockPot(home, payers);
+  const lock = lockBatchBudget(home, payers);
   try {
     const pot = new Pot();
     const budget = new Budget(cap, undefined, pot);
     for (const other of payers) {
       if (other === id || !existsSync(runJournalPath(home, other))) continue;
-      const kept = await readRun(home, other);
-      checkUsable(kept);
+      const kept = await readRunState(home, other);
+      checkJournalUsable(kept);
       if (kept.past !== undefined) budget.spend(kept.past.spent.total);
     }
     return { pot, [Symbol.dispose]: () => lock.release() };
@@ -120,7 +121,7 @@ export async function sharedOnResume(id: string, { home, cap }: Payer): Promise<
   }
 }
 
-function lockPot(home: string, payers: readonly string[]): Lock {
+function lockBatchBudget(home: string, payers: readonly string[]): Lock {
   const folder = runFolder(home, payers[0] ?? '');
   mkdirSync(folder, { recursive: true });
   const path = join(folder, LOCK);

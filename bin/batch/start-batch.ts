@@ -10,17 +10,17 @@ import { rolesOf, type RunSettings } from '@drover/protocol/run';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { nameModel } from '../model/model-choice.ts';
 import { modelLabel } from '../model/model-roles.ts';
-import { priceOf } from '../model/price.ts';
+import { findModelPrice } from '../model/price.ts';
 import type { Io } from '../io.ts';
-import { type RunArgs, untyped } from '../run/run-options.ts';
+import { type RunArgs, untypedRunArgs } from '../run/run-options.ts';
 import type { Shared } from '../run/running.ts';
-import { newSettings, startRun, type Surrounded } from '../run/start-run.ts';
+import { newRunSettings, startRun, type Surrounded } from '../run/start-run.ts';
 import type { BatchArgs } from './batch-options.ts';
-import { keepBatch, type Within } from './history.ts';
-import { openOutputFolder } from './results/outputs.ts';
+import { storeBatch, type Within } from './history.ts';
+import { openBatchOutputFolder } from './results/outputs.ts';
 import type { Prepared } from './prepare.ts';
-import { refuseSpec, type SpecFile } from '../files/batch-spec.ts';
-import { mistakeOf } from '../files/values.ts';
+import { refuseBatchSpec, type SpecFile } from '../files/batch-spec.ts';
+import { fieldMistake } from '../files/values.ts';
 
 export type Batch = {
   readonly specFile: SpecFile;
@@ -37,12 +37,12 @@ export async function startBatch(args: BatchArgs, batch: Batch, io: Io): Promise
   const { around, prepared, specFile, name: repositoryName, among } = batch;
   const { settings: config, repository } = around;
   const run = await batchSettings(args, batch, io);
-  const model = ownModel(args, batch, io);
+  const model = batchOwnModel(args, batch, io);
   const out = resolve(io.cwd, args.out ?? join(repository.top, '.drover', 'out'));
-  await openOutputFolder(out);
+  await openBatchOutputFolder(out);
   const id = among?.id ?? newId('run');
   const { shard, junit, summary } = args;
-  await keepBatch(config.home, id, {
+  await storeBatch(config.home, id, {
     v: 1,
     name: specFile.spec.name,
     spec: specFile.sha256,
@@ -76,11 +76,11 @@ export async function startBatch(args: BatchArgs, batch: Batch, io: Io): Promise
   );
   const tasks = args.canary === undefined ? planned : canaryFirst(planned, args.canary);
   const { shared } = among ?? {};
-  return startRun(runArgs(args, specFile), { ...around, id, run, tasks, ...(shared && { shared }) }, io);
+  return startRun(batchRunArgs(args, specFile), { ...around, id, run, tasks, ...(shared && { shared }) }, io);
 }
 
 /** The label of the model that the spec names for its tasks. Throws UsageError with the position of its name. */
-export function ownModel(
+export function batchOwnModel(
   args: BatchArgs,
   { specFile, around }: Pick<Batch, 'specFile' | 'around'>,
   io: Io,
@@ -88,8 +88,8 @@ export function ownModel(
   const { model } = specFile.spec.task;
   if (model === undefined) return undefined;
   const place = { settings: around.settings, top: around.repository.top, io };
-  const mistake = mistakeOf(() => modelLabel(model, args, place));
-  if (mistake !== undefined) refuseSpec([{ key: 'task.model', message: mistake }], specFile);
+  const mistake = fieldMistake(() => modelLabel(model, args, place));
+  if (mistake !== undefined) refuseBatchSpec([{ key: 'task.model', message: mistake }], specFile);
   return modelLabel(model, args, place);
 }
 
@@ -100,17 +100,17 @@ export async function batchSettings(
   io: Io,
 ): Promise<RunSettings> {
   const { name, limits } = specFile.spec;
-  const own = ownModel(args, { specFile, around }, io);
-  const made = await newSettings(runArgs(args, specFile), { goal: name, tasks: prepared.tasks }, around, io);
+  const own = batchOwnModel(args, { specFile, around }, io);
+  const made = await newRunSettings(batchRunArgs(args, specFile), { goal: name, tasks: prepared.tasks }, around, io);
   // A cap in dollars per task needs a price, like the budget of the whole run.
   const models = [...rolesOf(made).work, ...(own === undefined ? [] : [own])];
   const named = models.map((label) => nameModel(label, around.settings));
-  named.forEach((model) => priceOf(model, limits.perTask, around.settings));
+  named.forEach((model) => findModelPrice(model, limits.perTask, around.settings));
   const most = failuresMax(limits.stopWhenFailed, prepared.tasks.length);
   const { canary, 'canary-max-cost': cost } = args;
   if (canary === undefined && cost !== undefined)
     throw new UsageError('--canary-max-cost needs --canary N: how many tasks go ahead');
-  named.forEach((model) => priceOf(model, cost, around.settings));
+  named.forEach((model) => findModelPrice(model, cost, around.settings));
   return {
     ...made,
     tasksMax: Math.max(made.tasksMax, prepared.tasks.length),
@@ -120,10 +120,10 @@ export async function batchSettings(
   };
 }
 
-function runArgs(args: BatchArgs, { spec }: SpecFile): RunArgs {
+function batchRunArgs(args: BatchArgs, { spec }: SpecFile): RunArgs {
   const { limits } = spec;
   return {
-    ...untyped(),
+    ...untypedRunArgs(),
     ...args,
     // Tasks share the system prompt and the tools as a cached prefix; only the task text differs.
     seed: 'none',

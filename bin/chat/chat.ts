@@ -6,30 +6,30 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { DroverError, ToolError, UsageError } from '@drover/core/errors';
 import type { JsonObject } from '@drover/protocol/json';
 import { endAllChildren } from '@drover/core/tools/process/child';
-import { redactorFor } from '../diagnostics.ts';
+import { diagnosticsRedactor } from '../diagnostics.ts';
 import type { Surroundings } from '../session/execution.ts';
 import type { SessionWork } from '../session/open-session.ts';
-import { questionsTo } from '../terminal/permission.ts';
+import { terminalQuestions } from '../terminal/permission.ts';
 import { Person } from '../terminal/person.ts';
-import { showAll } from '../terminal/screen.ts';
-import { codeOfStop, exitCode } from '../start/exit-code.ts';
+import { showEventsOnTerminal } from '../terminal/screen.ts';
+import { exitCodeOfStop, exitCode } from '../start/exit-code.ts';
 import { print } from '../io.ts';
-import { shortIdIn } from '../history/id.ts';
-import { adviceLine } from '../history/state.ts';
-import { type Stop, watchForStop } from '../stop.ts';
+import { shortenStoredId } from '../history/id.ts';
+import { stateAdviceLine } from '../history/state.ts';
+import { type Stop, watchForStopSignal } from '../stop.ts';
 import { linesView } from '../views/lines.ts';
-import { styleFor } from '../views/text/style.ts';
-import { clean, columnsOf } from '../views/text/terminal-text.ts';
-import { type Chat, slashIn, slashItems } from './commands/slash.ts';
-import { runForUser } from './commands/shell-line.ts';
+import { textStyle } from '../views/text/style.ts';
+import { cleanText, terminalColumns } from '../views/text/terminal-text.ts';
+import { type Chat, findSlashCommand, slashItems } from './commands/slash.ts';
+import { runChatShellLine } from './commands/shell-line.ts';
 import { Paths } from './complete/paths.ts';
 import { HistoryFile } from './input/history-file.ts';
 import { Pastes } from './input/pastes.ts';
 import { Terminal } from './input/terminal.ts';
 import { ChatView } from './output/chat-view.ts';
-import { changePreview } from './output/change-preview.ts';
-import { lastTurn } from './output/last-turn.ts';
-import { folderOf } from './list-files.ts';
+import { previewChangeInChat } from './output/change-preview.ts';
+import { lastTurnForChat } from './output/last-turn.ts';
+import { chatFolder } from './list-files.ts';
 import { Screen } from './screen/screen.ts';
 import { Talk } from './talk.ts';
 
@@ -39,7 +39,7 @@ const FIRST_NOTE = 'Enter sends · Esc interrupts · /help';
 const INTERRUPTED = 'work done so far is kept; say what to do next';
 
 /** `records`: the journal of the session, if it has any history. */
-export async function chat(
+export async function runChat(
   work: SessionWork,
   surroundings: Surroundings,
   records: readonly JsonObject[] | undefined,
@@ -51,19 +51,19 @@ export async function chat(
     endAllChildren('SIGKILL');
     terminal?.close();
   };
-  const stop = opened.adopt(watchForStop(io, atOnce), ({ close }) => close());
+  const stop = opened.adopt(watchForStopSignal(io, atOnce), ({ close }) => close());
   const lines = {
     ask: (words: string, signal: AbortSignal) => terminal?.line(words, signal) ?? Promise.resolve(undefined),
     isGone: () => terminal?.isGone ?? true,
     close: () => undefined,
   };
-  const style = styleFor(io.stdout, io.env);
-  const preview = changePreview(work.cwd, { style, columns: () => columnsOf(io.stdout) });
-  const person = new Person(lines, () => columnsOf(io.stdout) - 2, preview);
-  const begun = Talk.begin(work, surroundings, questionsTo(person), records === undefined);
+  const style = textStyle(io.stdout, io.env);
+  const preview = previewChangeInChat(work.cwd, { style, columns: () => terminalColumns(io.stdout) });
+  const person = new Person(lines, () => terminalColumns(io.stdout) - 2, preview);
+  const begun = Talk.begin(work, surroundings, terminalQuestions(person), records === undefined);
   const talk = opened.adopt(await begun, (each) => each.close());
   const screen = new Screen(io.stdout);
-  const redactor = await redactorFor(io);
+  const redactor = await diagnosticsRedactor(io);
   const history = new HistoryFile(settings.home, (text) => redactor.text(text));
   const view = new ChatView({
     screen,
@@ -71,7 +71,7 @@ export async function chat(
     status: (text) => terminal?.status(text),
     sees: (event) => talk.sees(event),
   });
-  const folder = folderOf(work.cwd, io, settings);
+  const folder = chatFolder(work.cwd, io, settings);
   const paths = new Paths({ ...folder, onRead: () => screen.refresh() });
   // Open the terminal last, so earlier errors are printed on a terminal in its normal mode.
   terminal = opened.adopt(
@@ -121,15 +121,15 @@ class Room {
     const ending = await this.#exchange();
     screen.close();
     const advice = `the session is saved; continue with: drover chat --session ${this.#short(talk.id)}`;
-    if (talk.isBegun) await print(io.stdout, `\n${adviceLine(advice, columnsOf(io.stdout))}`);
-    if (stop.signal.aborted) return codeOfStop(stop.cause());
+    if (talk.isBegun) await print(io.stdout, `\n${stateAdviceLine(advice, terminalColumns(io.stdout))}`);
+    if (stop.signal.aborted) return exitCodeOfStop(stop.cause());
     return this.#isLeaving || ending === 'interrupt' ? exitCode.interrupted : exitCode.done;
   }
 
   async #greet(records: readonly JsonObject[] | undefined): Promise<void> {
     const { talk, work, surroundings, screen } = this.#in;
-    const name = styleFor(screen.output, surroundings.io.env)('bold', 'drover');
-    await print(screen.output, `${name} ${clean(`${talk.model.label} in ${work.cwd}`)}\n`);
+    const name = textStyle(screen.output, surroundings.io.env)('bold', 'drover');
+    await print(screen.output, `${name} ${cleanText(`${talk.model.label} in ${work.cwd}`)}\n`);
     if (records === undefined) return;
     await this.#retell(records);
   }
@@ -139,7 +139,7 @@ class Room {
     await this.#say(`resuming session ${this.#short(talk.id)}; its last turn:`);
     await this.#say('');
     const view = linesView(screen.output, surroundings.io.env, 'asked shown');
-    for (const event of lastTurn(records)) await view.show(event);
+    for (const event of lastTurnForChat(records)) await view.show(event);
     await view.close();
   }
 
@@ -164,14 +164,14 @@ class Room {
   async #isLast(text: string): Promise<boolean> {
     const { talk, surroundings } = this.#in;
     try {
-      const slash = slashIn(text);
+      const slash = findSlashCommand(text);
       if (slash !== undefined) return await slash(this.#chat());
       if (/^!\s*\S/.test(text)) await this.#run(text.slice(1).trim());
       else await this.#watch((signal) => talk.say(text, signal));
       return false;
     } catch (error) {
       if (!(error instanceof UsageError || error instanceof DroverError || error instanceof ToolError)) throw error;
-      await this.#say(`! ${(await redactorFor(surroundings.io)).text(error.message)}`);
+      await this.#say(`! ${(await diagnosticsRedactor(surroundings.io)).text(error.message)}`);
       return false;
     }
   }
@@ -201,7 +201,7 @@ class Room {
     const atRest = terminal.atWork({ interrupt: abort, leave: abort });
     try {
       const signal = AbortSignal.any([stop.signal, interrupt.signal]);
-      await runForUser(command, { talk, print: (text) => this.#in.screen.print(text), signal });
+      await runChatShellLine(command, { talk, print: (text) => this.#in.screen.print(text), signal });
     } finally {
       await view.close();
       atRest();
@@ -230,7 +230,10 @@ class Room {
       const showing = await begin(AbortSignal.any([stop.signal, interrupt.signal]));
       if (showing === undefined) return await view.say('there is nothing to shorten yet');
       terminal.queue.steer = (text) => talk.steer(text);
-      const shown = Promise.all([showing.result(), showAll(showing, { view, person, io: surroundings.io })]);
+      const shown = Promise.all([
+        showing.result(),
+        showEventsOnTerminal(showing, { view, person, io: surroundings.io }),
+      ]);
       const insisted = this.#left.promise.then(() => delay(LEAVE_MS_MAX, undefined, { ref: false }));
       await Promise.race([shown, insisted]);
       if (this.#isLeaving) view.giveUp();
@@ -247,7 +250,7 @@ class Room {
     return linesView(screen.output, surroundings.io.env, 'asked known').say(text);
   };
 
-  readonly #short = (id: string): string => shortIdIn(this.#in.surroundings.settings.home, id);
+  readonly #short = (id: string): string => shortenStoredId(this.#in.surroundings.settings.home, id);
 }
 
-type Watched = Parameters<typeof showAll>[0] & { readonly result: () => Promise<unknown> };
+type Watched = Parameters<typeof showEventsOnTerminal>[0] & { readonly result: () => Promise<unknown> };

@@ -17,14 +17,14 @@ export type Folder = {
 };
 
 /** The folder of a chat. Drover's own state, if it is in there, is none of its files. */
-export function folderOf(cwd: string, io: Io, { ignore, home }: Pick<Settings, 'ignore' | 'home'>): Folder {
+export function chatFolder(cwd: string, io: Io, { ignore, home }: Pick<Settings, 'ignore' | 'home'>): Folder {
   const below = relative(cwd, home);
   const isInside = below !== '' && !below.startsWith('..') && !isAbsolute(below);
   return { cwd, env: childEnvironment(io.env), ignore: isInside ? [...ignore, `/${below}`] : ignore };
 }
 
 /** Paths relative to the folder, sorted. Respects ignore files; reads up to a number of paths. */
-export async function listFiles({ cwd, env, ignore }: Folder, most = FILES_MAX): Promise<readonly string[]> {
+export async function listChatFiles({ cwd, env, ignore }: Folder, most = FILES_MAX): Promise<readonly string[]> {
   const found: string[] = [];
   const context = { cwd, env, ignore, callId: newId('call'), outputFolder: cwd, signal: new AbortController().signal };
   try {

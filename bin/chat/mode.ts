@@ -14,17 +14,17 @@ export type Mode = 'ask' | 'edit' | 'read only';
 
 const NEXT: Readonly<Record<Mode, Mode>> = { edit: 'read only', 'read only': 'ask', ask: 'edit' };
 
-export function nextMode(mode: Mode): Mode {
+export function nextChatMode(mode: Mode): Mode {
   return NEXT[mode];
 }
 
 /** The policy of a mode. */
-export function policyIn(mode: Mode, policy: Policy): Policy {
+export function policyInChatMode(mode: Mode, policy: Policy): Policy {
   return mode === 'ask' ? { ...policy, workspace: false, contained: false, yes: false } : policy;
 }
 
 /** Why a mode denies every call of a tool; undefined if it does not. */
-export function deniedIn(mode: Mode, { access }: Tool): Verdict | undefined {
+export function deniedInChatMode(mode: Mode, { access }: Tool): Verdict | undefined {
   if (mode !== 'read only' || access === 'read' || access === 'none') return undefined;
   return { effect: 'deny', why: 'the chat is in read-only mode, and only the user can change that' };
 }

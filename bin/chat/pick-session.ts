@@ -1,26 +1,26 @@
 // Which session a chat continues: the newest of this folder (--continue), or one that the user picks (--resume).
 
 import { UsageError } from '@drover/core/errors';
-import { shortIdIn } from '../history/id.ts';
+import { shortenStoredId } from '../history/id.ts';
 import type { Io } from '../io.ts';
 import { stateFolder } from '../start/settings.ts';
-import { choiceOf, sessionsIn } from './commands/sessions.ts';
+import { chatSessionChoice, listChatSessions } from './commands/sessions.ts';
 import { Pastes } from './input/pastes.ts';
 import { Terminal } from './input/terminal.ts';
 import { Screen } from './screen/screen.ts';
 
 const NONE = 'has no session to continue; drover chat starts one';
 
-export function newestSession(cwd: string, io: Io): string {
-  const [newest] = sessionsIn(stateFolder(io), cwd);
+export function newestChatSession(cwd: string, io: Io): string {
+  const [newest] = listChatSessions(stateFolder(io), cwd);
   if (newest === undefined) throw new UsageError(`--continue: ${cwd} ${NONE}`);
   return newest.id;
 }
 
 /** Undefined if the user picks none. */
-export async function pickSession(cwd: string, io: Io): Promise<string | undefined> {
+export async function pickChatSession(cwd: string, io: Io): Promise<string | undefined> {
   const home = stateFolder(io);
-  const rows = sessionsIn(home, cwd);
+  const rows = listChatSessions(home, cwd);
   if (rows.length === 0) throw new UsageError(`--resume: ${cwd} ${NONE}`);
   const terminal = new Terminal(io, {
     screen: new Screen(io.stdout),
@@ -34,7 +34,7 @@ export async function pickSession(cwd: string, io: Io): Promise<string | undefin
   try {
     const at = await terminal.choose(
       'session to resume',
-      rows.map((row) => choiceOf(row, (id) => shortIdIn(home, id))),
+      rows.map((row) => chatSessionChoice(row, (id) => shortenStoredId(home, id))),
     );
     return at === undefined ? undefined : rows[at]?.id;
   } finally {

@@ -24,17 +24,17 @@ import { sessionTools } from '@drover/core/tools/builtin';
 import { skillTools } from '@drover/core/tools/skill';
 import type { Surroundings } from '../session/execution.ts';
 import type { ModelChoice } from '../model/model-choice.ts';
-import { openJournal } from '../session/open-journal.ts';
+import { openJournalOfSession } from '../session/open-journal.ts';
 import { openProvider, type OpenedProvider } from '../model/open-provider.ts';
-import { containSession, openSession, openSessionServers, type SessionWork } from '../session/open-session.ts';
+import { containSession, openSessionAtWork, openSessionServers, type SessionWork } from '../session/open-session.ts';
 import type { Asked } from '../terminal/permission.ts';
-import { priceOf } from '../model/price.ts';
-import { tokensOf } from '../views/text/figures.ts';
+import { findModelPrice } from '../model/price.ts';
+import { totalTokens } from '../views/text/figures.ts';
 import { diagnoseSandbox } from '../sandbox/containment.ts';
-import { partsOf } from './input/attachments.ts';
-import { folderOf } from './list-files.ts';
-import { type Mode, nextMode } from './mode.ts';
-import { promptParts } from './output/prompt-parts.ts';
+import { readAttachments } from './input/attachments.ts';
+import { chatFolder } from './list-files.ts';
+import { type Mode, nextChatMode } from './mode.ts';
+import { measurePromptParts } from './output/prompt-parts.ts';
 import { UndoLog } from './undo/undo-log.ts';
 
 // A session has no work left when the user leaves it, unless the user left at once.
@@ -75,7 +75,7 @@ export class Talk {
 
   /** Starts a chat. An existing session is opened at once, which locks it for this process. */
   static async begin(work: SessionWork, surroundings: Surroundings, asked: Asked, isNew: boolean): Promise<Talk> {
-    priceOf(work.model, work.budget, surroundings.settings);
+    findModelPrice(work.model, work.budget, surroundings.settings);
     const provider = await openProvider(work.model, surroundings.settings, surroundings.diagnostics);
     const talk = new Talk(work, provider, surroundings, asked);
     if (isNew) return talk;
@@ -113,7 +113,7 @@ export class Talk {
   /** Begins a turn. Notes that were added since the last message come before its text. */
   async say(text: string, signal: AbortSignal): Promise<Execution> {
     const { session } = await this.#open();
-    const parts = await partsOf(text, this.#work.cwd); // throws if an attachment can't be read; the notes stay then
+    const parts = await readAttachments(text, this.#work.cwd); // throws if an attachment can't be read; the notes stay then
     const content = [...this.#notes.splice(0), ...parts];
     this.#undo?.begin();
     return session.execute({ content, cancelPending: true }, signal);
@@ -146,7 +146,7 @@ export class Talk {
 
   /** The size of each part of the next prompt, in estimated tokens. */
   get parts(): readonly (readonly [name: string, tokens: number])[] {
-    return this.#opened === undefined ? [] : promptParts(this.#opened.session);
+    return this.#opened === undefined ? [] : measurePromptParts(this.#opened.session);
   }
 
   get mode(): Mode {
@@ -154,7 +154,7 @@ export class Talk {
   }
 
   changeMode(): void {
-    this.#mode = nextMode(this.#mode);
+    this.#mode = nextChatMode(this.#mode);
   }
 
   /** Answers that hold for the rest of the chat. */
@@ -206,7 +206,7 @@ export class Talk {
   /** Changes the model for later messages. Throws UsageError and keeps the old one if the new one can't be used. */
   async useModel(model: ModelChoice): Promise<void> {
     const { settings, diagnostics } = this.#surroundings;
-    priceOf(model, this.#work.budget, settings);
+    findModelPrice(model, this.#work.budget, settings);
     const provider = await openProvider(model, settings, diagnostics);
     await this.#leave();
     await this.#provider.close();
@@ -220,7 +220,10 @@ export class Talk {
     await this.#leave();
     this.#notes.length = 0;
     this.#used = { usage: NO_USAGE, cost: undefined };
-    this.#work = { ...this.#work, session: nextName(before, keptIds(this.#surroundings.settings.home, 'sessions')) };
+    this.#work = {
+      ...this.#work,
+      session: nextChatSessionName(before, keptIds(this.#surroundings.settings.home, 'sessions')),
+    };
     return before;
   }
 
@@ -238,16 +241,16 @@ export class Talk {
     if (this.#opened !== undefined) return this.#opened;
     const { settings, diagnostics } = this.#surroundings;
     diagnoseSandbox(this.#work.containment, diagnostics);
-    const journal = await openJournal({ home: settings.home, session: this.id }, this.#surroundings);
+    const journal = await openJournalOfSession({ home: settings.home, session: this.id }, this.#surroundings);
     const { store, past } = journal;
-    const folder = folderOf(this.#work.cwd, this.#surroundings.io, settings);
+    const folder = chatFolder(this.#work.cwd, this.#surroundings.io, settings);
     const undo = await UndoLog.open(join(sessionFolder(settings.home, this.id), 'undo'), folder);
     this.#undo = undo;
     const box = await containSession(this.#work, settings.home);
     const servers = await openSessionServers(this.#work, this.#surroundings);
     const work = { ...this.#work, budget: this.#budgetLeft() };
-    const price = priceOf(work.model, undefined, settings);
-    const session = openSession(work, this.#surroundings, {
+    const price = findModelPrice(work.model, undefined, settings);
+    const session = openSessionAtWork(work, this.#surroundings, {
       provider: this.#provider.provider,
       price,
       asked: this.#asked,
@@ -288,12 +291,12 @@ export class Talk {
     if (budget === undefined) return undefined;
     const { usage, cost = 0 } = this.#spent;
     if ('usd' in budget) return { usd: Math.max(0, budget.usd - cost) };
-    return { tokens: Math.max(0, budget.tokens - tokensOf(usage)) };
+    return { tokens: Math.max(0, budget.tokens - totalTokens(usage)) };
   }
 }
 
 /** The next free name: docs becomes docs-2, then docs-3. */
-function nextName(id: string, taken: readonly string[]): string {
+function nextChatSessionName(id: string, taken: readonly string[]): string {
   if (id.startsWith('ses_')) return newId('ses');
   const [, base = id] = /^(.*?)(?:-\d+)?$/.exec(id) ?? [];
   for (let number = 2; ; number++) {

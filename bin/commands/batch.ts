@@ -4,17 +4,17 @@ import { basename, resolve } from 'node:path';
 import { UsageError } from '@drover/core/errors';
 import { type BatchArgs, batchOptions } from '../batch/batch-options.ts';
 import { prepareBatch } from '../batch/prepare.ts';
-import { readRepositories } from '../files/repositories-file.ts';
-import { commandKeys, readSpec, type SpecFile } from '../files/batch-spec.ts';
+import { readRepositoriesFile } from '../files/repositories-file.ts';
+import { listSpecCommandKeys, readBatchSpec, type SpecFile } from '../files/batch-spec.ts';
 import type { Batch } from '../batch/start-batch.ts';
-import { command } from '../start/command.ts';
+import { defineCommand } from '../start/command.ts';
 import { exitCode } from '../start/exit-code.ts';
 import { type Io, print } from '../io.ts';
-import { surroundingsOf } from '../run/start-run.ts';
-import { workFolder } from '../start/settings.ts';
-import { checkNamedCommands } from '../trust/named-file.ts';
+import { openRunSurroundings } from '../run/start-run.ts';
+import { findWorkFolder } from '../start/settings.ts';
+import { checkNamedFileTrust } from '../trust/named-file.ts';
 
-export const batch = command({
+export const batch = defineCommand({
   word: { name: 'spec', about: 'The batch spec, a YAML file', required: false },
   options: batchOptions,
   examples: [
@@ -33,19 +33,19 @@ export const batch = command({
       return exitCode.done;
     }
     if (args.word === undefined) throw new UsageError('name a batch spec: drover batch refactor.yaml');
-    const specFile = await readSpec(args.word, io.cwd);
+    const specFile = await readBatchSpec(args.word, io.cwd);
     const trust = { trustsAll: args['trust-project'] };
     const { file, sha256, spec } = specFile;
     const path = resolve(io.cwd, file);
-    const cwd = await workFolder(args.cwd, io);
-    await checkNamedCommands({ path, sha256, file, keys: commandKeys(spec), cwd }, trust, io);
-    const entries = await readRepositories(specFile, io);
+    const cwd = await findWorkFolder(args.cwd, io);
+    await checkNamedFileTrust({ path, sha256, file, keys: listSpecCommandKeys(spec), cwd }, trust, io);
+    const entries = await readRepositoriesFile(specFile, io);
     const batches =
       entries === undefined
-        ? [await prepareHere(args, specFile, io)]
+        ? [await prepareBatchHere(args, specFile, io)]
         : await (await import('../batch/repositories.ts')).prepareRepositories(args, { specFile, entries }, io);
-    if (args.list) return (await import('../batch/list.ts')).listTasks(batches, args.json, io);
-    if (args['dry-run']) return (await import('../batch/dry-run.ts')).dryRun(args, batches, io);
+    if (args.list) return (await import('../batch/list.ts')).listBatchTasks(batches, args.json, io);
+    if (args['dry-run']) return (await import('../batch/dry-run.ts')).dryRunBatch(args, batches, io);
     const [only] = batches;
     if (entries !== undefined || only === undefined)
       return (await import('../batch/repositories.ts')).startRepositories(args, batches, io);
@@ -53,8 +53,8 @@ export const batch = command({
   },
 });
 
-async function prepareHere(args: BatchArgs, specFile: SpecFile, io: Io): Promise<Batch> {
-  const around = await surroundingsOf(args.cwd, io, { trustsAll: args['trust-project'] });
+async function prepareBatchHere(args: BatchArgs, specFile: SpecFile, io: Io): Promise<Batch> {
+  const around = await openRunSurroundings(args.cwd, io, { trustsAll: args['trust-project'] });
   const name = basename(around.repository.top);
   const place = { repository: around.repository, name, shard: args.shard, isOneOfSeveral: false };
   return { specFile, around, name, prepared: await prepareBatch(specFile, place, io) };

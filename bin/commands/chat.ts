@@ -3,10 +3,10 @@
 import { resolve } from 'node:path';
 import { STEPS_MAX_DEFAULT } from '@drover/core/agent/limits';
 import { UsageError } from '@drover/core/errors';
-import { command, flag, value } from '../start/command.ts';
+import { defineCommand, flagOption, valueOption } from '../start/command.ts';
 import { openDiagnostics } from '../diagnostics.ts';
 import { agentOptions, sessionWork } from '../session/agent-options.ts';
-import { sessionFor } from '../session/begun.ts';
+import { openBegunSession } from '../session/begun.ts';
 import { exitCode } from '../start/exit-code.ts';
 import type { Io } from '../io.ts';
 import { parseSessionName } from '../history/id.ts';
@@ -14,12 +14,12 @@ import { parseSessionName } from '../history/id.ts';
 const { model, cwd, log, allow, ask, deny, yes, sandbox, net, writable, steps, timeout, budget, mcp } = agentOptions;
 const { 'trust-project': trustProject } = agentOptions;
 
-export const chat = command({
+export const chat = defineCommand({
   options: {
     model,
-    session: value('Input:', 'NAME', 'Continue the session of this name, or start it', parseSessionName),
-    continue: flag('Input:', 'Continue the newest session of this folder'),
-    resume: flag('Input:', 'Choose a session of this folder from a list, and continue it'),
+    session: valueOption('Input:', 'NAME', 'Continue the session of this name, or start it', parseSessionName),
+    continue: flagOption('Input:', 'Continue the newest session of this folder'),
+    resume: flagOption('Input:', 'Choose a session of this folder from a list, and continue it'),
     cwd,
     log,
     allow,
@@ -42,13 +42,13 @@ export const chat = command({
     [`drover chat --allow 'shell(pnpm test*)' --budget 2usd`, 'Fewer questions, and a capped cost'],
   ],
   async run(args, io) {
-    checkTerminal(io);
-    const wanted = await wantedSession(args, io);
+    checkChatTerminal(io);
+    const wanted = await chooseChatSession(args, io);
     if (wanted === NOTHING) return exitCode.done;
-    const begun = await sessionFor(wanted, io);
+    const begun = await openBegunSession(wanted, io);
     const { settings, work } = await sessionWork({ ...args, gate: [] }, begun, io);
     const diagnostics = await openDiagnostics(io, args.log);
-    const { chat: talk } = await import('../chat/chat.ts');
+    const { runChat: talk } = await import('../chat/chat.ts');
     try {
       return await talk(
         work,
@@ -70,16 +70,16 @@ type SessionWish = {
   readonly cwd: string | undefined;
 };
 
-async function wantedSession(wish: SessionWish, io: Io): Promise<string | typeof NOTHING | undefined> {
+async function chooseChatSession(wish: SessionWish, io: Io): Promise<string | typeof NOTHING | undefined> {
   const given = [wish.session !== undefined, wish.continue, wish.resume].filter(Boolean).length;
   if (given > 1) throw new UsageError('--session, --continue and --resume contradict each other; give one of them');
   if (!wish.continue && !wish.resume) return wish.session;
-  const { newestSession, pickSession } = await import('../chat/pick-session.ts');
+  const { newestChatSession, pickChatSession } = await import('../chat/pick-session.ts');
   const cwd = resolve(io.cwd, wish.cwd ?? '.');
-  return wish.continue ? newestSession(cwd, io) : ((await pickSession(cwd, io)) ?? NOTHING);
+  return wish.continue ? newestChatSession(cwd, io) : ((await pickChatSession(cwd, io)) ?? NOTHING);
 }
 
-function checkTerminal({ stdin, stdout, env }: Io): void {
+function checkChatTerminal({ stdin, stdout, env }: Io): void {
   const instead = 'drover exec "…" --session NAME sends one message without a terminal';
   if (stdin.isTTY !== true || stdout.isTTY !== true) throw new UsageError(`drover chat needs a terminal; ${instead}`);
   if (env['TERM'] === 'dumb')

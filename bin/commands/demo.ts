@@ -9,24 +9,24 @@ import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { newId } from '@drover/core/ids';
 import { NO_EXTENSIONS } from '@drover/core/hooks/extensions';
-import { command, flag } from '../start/command.ts';
+import { defineCommand, flagOption } from '../start/command.ts';
 import { openDiagnostics } from '../diagnostics.ts';
 import type { ModelChoice } from '../model/model-choice.ts';
 import { exitCode } from '../start/exit-code.ts';
 import { type Io, print } from '../io.ts';
-import { untyped } from '../run/run-options.ts';
-import { newSettings, surroundingsOf } from '../run/start-run.ts';
-import { columnsOf } from '../views/text/terminal-text.ts';
+import { untypedRunArgs } from '../run/run-options.ts';
+import { newRunSettings, openRunSurroundings } from '../run/start-run.ts';
+import { terminalColumns } from '../views/text/terminal-text.ts';
 import { openRunView } from '../views/view-choice.ts';
-import { wrapped } from '../views/text/word-wrap.ts';
+import { wrapText } from '../views/text/word-wrap.ts';
 import { type Containment, openContainment } from '../sandbox/containment.ts';
-import { styleFor } from '../views/text/style.ts';
+import { textStyle } from '../views/text/style.ts';
 
 const GATE = 'node --test';
 const WORKERS = 4;
 
-export const demo = command({
-  options: { keep: flag('Options:', 'Keep the sample project') },
+export const demo = defineCommand({
+  options: { keep: flagOption('Options:', 'Keep the sample project') },
   examples: [
     ['drover demo', 'Watch it'],
     ['drover demo --keep', 'Watch it, and look at the result afterwards'],
@@ -34,41 +34,41 @@ export const demo = command({
   async run({ keep }, io) {
     const folder = await mkdtemp(join(tmpdir(), 'drover-demo-'));
     try {
-      const code = await show(join(folder, 'shop'), sheltered(io, folder));
-      if (code === exitCode.done) await print(io.stdout, whatNext(io, keep));
+      const code = await runDemo(join(folder, 'shop'), demoIo(io, folder));
+      if (code === exitCode.done) await print(io.stdout, afterDemoSentence(io, keep));
       return code;
     } finally {
-      if (keep) await print(io.stdout, whereKept(folder));
+      if (keep) await print(io.stdout, demoFolderSentence(folder));
       else await rm(folder, { recursive: true, force: true });
     }
   },
 });
 
-function whereKept(folder: string): string {
+function demoFolderSentence(folder: string): string {
   return `\nThe project is in ${join(folder, 'shop')}\nThe run is found with DROVER_HOME=${join(folder, '.drover')}\n`;
 }
 
 /** The same Io without the user's config, keys and state, and with this Node first on the PATH. */
-function sheltered(io: Io, folder: string): Io {
+function demoIo(io: Io, folder: string): Io {
   const { TERM, LANG, LC_ALL, NO_COLOR, FORCE_COLOR, TMPDIR } = io.env;
   const path = [dirname(io.node), ...(io.env['PATH'] === undefined ? [] : [io.env['PATH']])].join(delimiter);
   return { ...io, env: { TERM, LANG, LC_ALL, NO_COLOR, FORCE_COLOR, TMPDIR, HOME: folder, PATH: path } };
 }
 
-async function show(project: string, io: Io): Promise<number> {
-  const [{ carryRun }, { historyOf, makeSample }, { demoScript, GOAL }, { Sights }] = await Promise.all([
+async function runDemo(project: string, io: Io): Promise<number> {
+  const [{ carryRun }, { readDemoHistory, makeDemoSample }, { demoScript, GOAL }, { Sights }] = await Promise.all([
     import('../run/running.ts'),
     import('../demo/sample.ts'),
     import('../demo/script.ts'),
     import('../demo/sights.ts'),
   ]);
   const path = io.env['PATH'] ?? '';
-  const columns = columnsOf(io.stdout);
+  const columns = terminalColumns(io.stdout);
   await mkdir(project, { recursive: true });
-  await makeSample(project, path);
+  await makeDemoSample(project, path);
   await print(
     io.stdout,
-    `${wrapped('A small library with its tests, and a coordinator with four workers.', columns)}\n\n`,
+    `${wrapText('A small library with its tests, and a coordinator with four workers.', columns)}\n\n`,
   );
 
   const model: ModelChoice = {
@@ -79,12 +79,12 @@ async function show(project: string, io: Io): Promise<number> {
     api: 'anthropic',
     script: demoScript(io.stdout.isTTY === true),
   };
-  const args = { ...untyped(), model: model.label, workers: WORKERS, gate: [GATE], yes: true };
-  const around = await surroundingsOf(project, io);
+  const args = { ...untypedRunArgs(), model: model.label, workers: WORKERS, gate: [GATE], yes: true };
+  const around = await openRunSurroundings(project, io);
   // The script is part of drover, so its name is no path below the user's folder.
-  const named = await newSettings(args, { goal: GOAL, tasks: undefined }, around, io);
+  const named = await newRunSettings(args, { goal: GOAL, tasks: undefined }, around, io);
   const settings = { ...named, model: model.label };
-  const containment = await containmentOfDemo(around.settings.home, io);
+  const containment = await openDemoContainment(around.settings.home, io);
   const sights = new Sights(await openRunView(args, io));
   const end = await carryRun(
     {
@@ -107,17 +107,17 @@ async function show(project: string, io: Io): Promise<number> {
     { settings: around.settings, diagnostics: await openDiagnostics(io, undefined), io },
   );
   const { branch } = end.delivered ?? {};
-  const history = branch === undefined ? [] : await historyOf(project, path, branch);
-  await print(io.stdout, sights.told(history, { columns, style: styleFor(io.stdout, io.env) }));
+  const history = branch === undefined ? [] : await readDemoHistory(project, path, branch);
+  await print(io.stdout, sights.told(history, { columns, style: textStyle(io.stdout, io.env) }));
   return end.exitCode;
 }
 
 /** Sandbox mode auto, even in CI: the demo runs only drover's own commands. */
-async function containmentOfDemo(state: string, io: Io): Promise<Containment> {
+async function openDemoContainment(state: string, io: Io): Promise<Containment> {
   const containment = await openContainment({ mode: 'auto', net: [], writable: [] }, { io, state, project: io.cwd });
   if (containment.notice !== undefined) {
     const sentence = `This machine has no sandbox, so the demo runs its own commands without one: ${containment.missing}`;
-    await print(io.stdout, `${wrapped(sentence, columnsOf(io.stdout))}\n\n`);
+    await print(io.stdout, `${wrapText(sentence, terminalColumns(io.stdout))}\n\n`);
   }
   return containment;
 }
@@ -125,9 +125,9 @@ async function containmentOfDemo(state: string, io: Io): Promise<Containment> {
 // An assumed price, in US dollars per million tokens.
 const PRICE = { input: 3, output: 15, cacheRead: 0.3, cacheWrite: 3.75 };
 
-function whatNext(io: Io, isKept: boolean): string {
-  const style = styleFor(io.stdout, io.env);
-  const head = wrapped('Only the models’ words were scripted. With a real one:', columnsOf(io.stdout));
+function afterDemoSentence(io: Io, isKept: boolean): string {
+  const style = textStyle(io.stdout, io.env);
+  const head = wrapText('Only the models’ words were scripted. With a real one:', terminalColumns(io.stdout));
   // In a clone the scripts of the package are how drover is started, and they run in the clone.
   const isClone = io.env['npm_lifecycle_event'] !== undefined;
   const run = isClone ? 'npx -y pnpm@12.18.0 drover run --cwd path/to/your/project' : 'drover run';
@@ -142,9 +142,9 @@ function whatNext(io: Io, isKept: boolean): string {
           '',
           style(
             'dim',
-            wrapped(
+            wrapText(
               'The sample is gone again, branch and all; drover demo --keep leaves it to look at.',
-              columnsOf(io.stdout),
+              terminalColumns(io.stdout),
             ),
           ),
         ]),

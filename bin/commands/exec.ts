@@ -1,19 +1,19 @@
 // drover exec <prompt>: one agent, headless, no coordinator.
 
-import { command, nonEmpty, value } from '../start/command.ts';
-import { agentOptions, runAgent } from '../session/agent-options.ts';
-import { sessionFor } from '../session/begun.ts';
+import { defineCommand, parseNonEmpty, valueOption } from '../start/command.ts';
+import { agentOptions, runSessionAgent } from '../session/agent-options.ts';
+import { openBegunSession } from '../session/begun.ts';
 import { readPrompt } from '../session/prompt.ts';
 import { parseSessionName } from '../history/id.ts';
 
 const { model, ...others } = agentOptions;
 
-export const exec = command({
+export const exec = defineCommand({
   word: { name: 'prompt', about: 'Task of the agent; - reads it from standard input', required: false },
   options: {
     model,
-    'prompt-file': value('Input:', 'FILE', 'Read the prompt from a file', nonEmpty),
-    session: value('Input:', 'NAME', 'Continue the session of this name, or start it', parseSessionName),
+    'prompt-file': valueOption('Input:', 'FILE', 'Read the prompt from a file', parseNonEmpty),
+    session: valueOption('Input:', 'NAME', 'Continue the session of this name, or start it', parseSessionName),
     ...others,
   },
   examples: [
@@ -24,6 +24,6 @@ export const exec = command({
   ],
   async run(args, io) {
     const prompt = await readPrompt({ word: args.word, file: args['prompt-file'], cwd: io.cwd, stdin: io.stdin });
-    return runAgent(args, await sessionFor(args.session, io), { content: prompt }, io);
+    return runSessionAgent(args, await openBegunSession(args.session, io), { content: prompt }, io);
   },
 });

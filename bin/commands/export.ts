@@ -10,23 +10,28 @@ import { metricsRequest, tracesRequest } from '@drover/telemetry/otlp';
 import { sendMetrics, sendSpans } from '@drover/telemetry/send';
 import { telemetrySettings, type TelemetrySettings } from '@drover/telemetry/settings';
 import type { Span } from '@drover/telemetry/span';
-import { command, flag, nonEmpty, value } from '../start/command.ts';
+import { defineCommand, flagOption, parseNonEmpty, valueOption } from '../start/command.ts';
 import { exitCode } from '../start/exit-code.ts';
-import { redactorFor } from '../diagnostics.ts';
-import { findKept, offeredIds } from '../history/id.ts';
-import { checkUsable } from '../history/journal.ts';
-import { readRun } from '../history/run.ts';
-import { readSession } from '../history/session.ts';
+import { diagnosticsRedactor } from '../diagnostics.ts';
+import { findRunOrSession, offerIdCompletions } from '../history/id.ts';
+import { checkJournalUsable } from '../history/journal.ts';
+import { readRunState } from '../history/run.ts';
+import { readSessionState } from '../history/session.ts';
 import { type Io, print } from '../io.ts';
-import { codeOf, stateFolder } from '../start/settings.ts';
+import { errorCodeOf, stateFolder } from '../start/settings.ts';
 
-export const exportCommand = command({
+export const exportCommand = defineCommand({
   word: { name: 'format', about: 'Format of the export: otlp', required: true, offered: () => ['otlp'] },
-  second: { name: 'id', about: 'Run or session: its id or a unique prefix', required: false, offered: offeredIds },
+  second: {
+    name: 'id',
+    about: 'Run or session: its id or a unique prefix',
+    required: false,
+    offered: offerIdCompletions,
+  },
   options: {
-    endpoint: value('Output:', 'URL', 'Collector (default: OTEL_EXPORTER_OTLP_ENDPOINT)', nonEmpty),
-    out: value('Output:', 'FILE', 'Write the trace to a file as JSON instead of sending it', nonEmpty),
-    content: flag('Output:', 'Include messages, arguments and results'),
+    endpoint: valueOption('Output:', 'URL', 'Collector (default: OTEL_EXPORTER_OTLP_ENDPOINT)', parseNonEmpty),
+    out: valueOption('Output:', 'FILE', 'Write the trace to a file as JSON instead of sending it', parseNonEmpty),
+    content: flagOption('Output:', 'Include messages, arguments and results'),
   },
   examples: [
     ['drover export otlp 1a2b3c --endpoint http://localhost:4318', 'Send the trace of a run to a collector'],
@@ -35,11 +40,11 @@ export const exportCommand = command({
   async run({ word, second, endpoint, out, content }, io) {
     if (word !== 'otlp') throw new UsageError(`drover exports no '${word}'; write: drover export otlp RUN`);
     if (second === undefined) throw new UsageError('name a run or a session: drover export otlp RUN');
-    const records = await recordsOf(second, io);
-    const settings = settingsFor(endpoint, { content, isSent: out === undefined }, io);
-    const spans = spansIn(records, settings);
+    const records = await readExportedRecords(second, io);
+    const settings = exportSettings(endpoint, { content, isSent: out === undefined }, io);
+    const spans = listExportedSpans(records, settings);
     if (spans.length === 0) throw new UsageError(`nothing of ${second} has ended yet, so there is nothing to export`);
-    if (out !== undefined) return written(resolve(io.cwd, out), spans, settings);
+    if (out !== undefined) return writeExportedSpans(resolve(io.cwd, out), spans, settings);
     const problem = (await sendSpans(spans, settings)) ?? (await sendMetrics(spans, settings));
     if (problem !== undefined) throw new UsageError(`the export failed: ${problem}`);
     await print(io.stdout, `sent ${spans.length} spans of trace ${spans[0]?.traceId ?? ''}\n`);
@@ -47,18 +52,18 @@ export const exportCommand = command({
   },
 });
 
-async function recordsOf(typed: string, io: Io): Promise<readonly Recorded[]> {
+async function readExportedRecords(typed: string, io: Io): Promise<readonly Recorded[]> {
   const home = stateFolder(io);
-  const { kind, id } = await findKept(home, typed);
-  const kept = kind === 'run' ? await readRun(home, id) : await readSession(home, id);
-  checkUsable(kept);
-  const redactor = await redactorFor(io);
+  const { kind, id } = await findRunOrSession(home, typed);
+  const kept = kind === 'run' ? await readRunState(home, id) : await readSessionState(home, id);
+  checkJournalUsable(kept);
+  const redactor = await diagnosticsRedactor(io);
   return redactor.value(kept.records as never) as unknown as readonly Recorded[];
 }
 
 type Wish = { readonly content: boolean; readonly isSent: boolean };
 
-function settingsFor(endpoint: string | undefined, { content, isSent }: Wish, { env }: Io): TelemetrySettings {
+function exportSettings(endpoint: string | undefined, { content, isSent }: Wish, { env }: Io): TelemetrySettings {
   const own = endpoint === undefined ? {} : { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_SDK_DISABLED: 'false' };
   const somewhere = isSent ? {} : { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://localhost' };
   const found = telemetrySettings({ ...somewhere, ...env, ...own });
@@ -69,17 +74,21 @@ function settingsFor(endpoint: string | undefined, { content, isSent }: Wish, { 
 }
 
 /** A span that a resumed run ended again counts as it ended last. */
-function spansIn(records: readonly Recorded[], settings: TelemetrySettings): readonly Span[] {
+function listExportedSpans(records: readonly Recorded[], settings: TelemetrySettings): readonly Span[] {
   const fold = new SpanFold(settings);
   const spans = new Map<string, Span>();
   for (const record of records) for (const span of fold.take(record)) spans.set(span.spanId, span);
   return [...spans.values()];
 }
 
-async function written(path: string, spans: readonly Span[], { resource }: TelemetrySettings): Promise<number> {
+async function writeExportedSpans(
+  path: string,
+  spans: readonly Span[],
+  { resource }: TelemetrySettings,
+): Promise<number> {
   const request = { ...tracesRequest(spans, resource), ...metricsRequest(metricsOf(spans), resource) };
   await writeFile(path, `${JSON.stringify(request, undefined, 2)}\n`).catch((error: unknown) => {
-    throw new UsageError(`--out: ${path} cannot be written (${codeOf(error)})`, { cause: error });
+    throw new UsageError(`--out: ${path} cannot be written (${errorCodeOf(error)})`, { cause: error });
   });
   return exitCode.done;
 }

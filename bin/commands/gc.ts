@@ -8,39 +8,39 @@
 import { type Garbage, findGarbage, type GarbageOptions, removeGarbage } from '@drover/coordinator/gc/garbage';
 import { keptIds } from '@drover/core/journal/listing';
 import { childEnvironment } from '@drover/core/tools/process/environment';
-import { command, flag, value } from '../start/command.ts';
+import { defineCommand, flagOption, valueOption } from '../start/command.ts';
 import { Person } from '../terminal/person.ts';
-import { codeOfStop, exitCode } from '../start/exit-code.ts';
-import { type Io, tell, tellJson } from '../io.ts';
+import { exitCodeOfStop, exitCode } from '../start/exit-code.ts';
+import { type Io, printLine, printJsonLine } from '../io.ts';
 import type { Paper } from '../history/facts.ts';
-import { adviceLine } from '../history/state.ts';
+import { stateAdviceLine } from '../history/state.ts';
 import {
   findOldJournals,
-  landedOf,
+  readLandedWork,
   type OldThing,
-  payersInUse,
+  findPayersInUse,
   removeOldJournals,
   type Staying,
-  unfinishedRuns,
+  listUnfinishedRuns,
 } from '../gc/old-journals.ts';
 import { findOldResults, type OldResults, removeOldResults } from '../gc/old-results.ts';
-import { type Removable, removalLines, things } from '../gc/removal-list.ts';
+import { type Removable, removalLines, countRemovedThings } from '../gc/removal-list.ts';
 import { parseAge } from '../start/quantities.ts';
 import { stateFolder } from '../start/settings.ts';
-import { type Stop, watchForStop } from '../stop.ts';
-import { styleFor } from '../views/text/style.ts';
-import { columnsOf } from '../views/text/terminal-text.ts';
+import { type Stop, watchForStopSignal } from '../stop.ts';
+import { textStyle } from '../views/text/style.ts';
+import { terminalColumns } from '../views/text/terminal-text.ts';
 
-export const gc = command({
+export const gc = defineCommand({
   options: {
-    'older-than': value(
+    'older-than': valueOption(
       'Options:',
       'AGE',
       'Also remove finished runs, sessions and unused results older than this, such as 30d or 8w',
       parseAge,
     ),
-    yes: flag('Options:', 'Remove without asking'),
-    json: flag('Options:', 'Print one JSON object; removes nothing without --yes'),
+    yes: flagOption('Options:', 'Remove without asking'),
+    json: flagOption('Options:', 'Print one JSON object; removes nothing without --yes'),
   },
   examples: [
     ['drover gc', 'List what can be removed, and ask before removing it'],
@@ -48,15 +48,15 @@ export const gc = command({
   ],
   async run({ 'older-than': olderThanMs, yes, json }, io) {
     const home = stateFolder(io);
-    const found = await look(home, olderThanMs, io);
-    const stop = watchForStop(io, () => undefined);
+    const found = await findGcWork(home, olderThanMs, io);
+    const stop = watchForStopSignal(io, () => undefined);
     try {
-      if (!json) await tell(io, told(found, home, io));
-      const isAgreed = found.removable.length > 0 && (yes || (!json && (await isAgreedTo(found, io, stop))));
-      if (stop.signal.aborted) return codeOfStop(stop.cause());
-      const stayed = isAgreed ? await removeFound(found, home, io) : [];
-      if (json) await tellJson(io, forPrograms(found, stayed, isAgreed));
-      else await tell(io, done(found, { stayed, isAgreed, home }, io));
+      if (!json) await printLine(io, gcListing(found, home, io));
+      const isAgreed = found.removable.length > 0 && (yes || (!json && (await confirmGc(found, io, stop))));
+      if (stop.signal.aborted) return exitCodeOfStop(stop.cause());
+      const stayed = isAgreed ? await removeGcFindings(found, home, io) : [];
+      if (json) await printJsonLine(io, gcAsJson(found, stayed, isAgreed));
+      else await printLine(io, gcResultText(found, { stayed, isAgreed, home }, io));
       return stayed.length === 0 ? exitCode.done : exitCode.incomplete;
     } finally {
       stop.close();
@@ -72,10 +72,10 @@ type Found = {
   readonly kept: readonly Staying[];
 };
 
-async function look(home: string, olderThanMs: number | undefined, io: Io): Promise<Found> {
-  const options = await optionsFor(home, io);
+async function findGcWork(home: string, olderThanMs: number | undefined, io: Io): Promise<Found> {
+  const options = await gcOptions(home, io);
   const { garbage: workspaces, kept: keptWork } = await findGarbage(options);
-  const payers = await payersInUse(home);
+  const payers = await findPayersInUse(home);
   const needed = (run: string): string | undefined => {
     if (keptWork.some(({ what, why }) => `${what} ${why}`.includes(run))) return 'some of its work is kept';
     return payers.has(run) ? 'it shares a budget with a run that can go on' : undefined;
@@ -91,21 +91,23 @@ async function look(home: string, olderThanMs: number | undefined, io: Io): Prom
   };
 }
 
-async function optionsFor(home: string, io: Io): Promise<GarbageOptions> {
-  const unfinished = unfinishedRuns(home);
+async function gcOptions(home: string, io: Io): Promise<GarbageOptions> {
+  const unfinished = listUnfinishedRuns(home);
   const over = keptIds(home, 'runs').filter((run) => !unfinished.has(run));
-  return { home, env: childEnvironment(io.env), unfinished, landed: await landedOf(home, over) };
+  return { home, env: childEnvironment(io.env), unfinished, landed: await readLandedWork(home, over) };
 }
 
-function told({ removable, kept }: Found, home: string, io: Io): string {
-  const paper = paperOf(io);
+function gcListing({ removable, kept }: Found, home: string, io: Io): string {
+  const paper = gcPaper(io);
   const { style } = paper;
   const gone =
     removable.length === 0
       ? `${style('bold', 'Nothing to remove.')}\n`
-      : `${style('bold', `Can be removed: ${things(removable)}`)}\n${removalLines(removable, home, paper)}`;
+      : `${style('bold', `Can be removed: ${countRemovedThings(removable)}`)}\n${removalLines(removable, home, paper)}`;
   const staying =
-    kept.length === 0 ? '' : `\n${style('bold', `Stays: ${things(kept)}`)}\n${removalLines(kept, home, paper)}`;
+    kept.length === 0
+      ? ''
+      : `\n${style('bold', `Stays: ${countRemovedThings(kept)}`)}\n${removalLines(kept, home, paper)}`;
   return gone + staying;
 }
 
@@ -116,7 +118,7 @@ const ANSWERS: ReadonlyMap<string, boolean> = new Map([
   ['no', false],
 ]);
 
-async function isAgreedTo({ removable }: Found, io: Io, stop: Stop): Promise<boolean> {
+async function confirmGc({ removable }: Found, io: Io, stop: Stop): Promise<boolean> {
   const person = Person.at(io);
   if (person === undefined) return false;
   try {
@@ -127,33 +129,37 @@ async function isAgreedTo({ removable }: Found, io: Io, stop: Stop): Promise<boo
   }
 }
 
-async function removeFound({ workspaces, old, results }: Found, home: string, io: Io): Promise<readonly Staying[]> {
+async function removeGcFindings(
+  { workspaces, old, results }: Found,
+  home: string,
+  io: Io,
+): Promise<readonly Staying[]> {
   await removeOldResults(home, results);
   // Remove journals last, because they record what landed.
-  const stayed = await removeGarbage(workspaces, await optionsFor(home, io));
+  const stayed = await removeGarbage(workspaces, await gcOptions(home, io));
   return [...stayed, ...(await removeOldJournals(home, old))];
 }
 
 type Done = { readonly stayed: readonly Staying[]; readonly isAgreed: boolean; readonly home: string };
 
-function done({ removable }: Found, { stayed, isAgreed, home }: Done, io: Io): string {
-  const paper = paperOf(io);
+function gcResultText({ removable }: Found, { stayed, isAgreed, home }: Done, io: Io): string {
+  const paper = gcPaper(io);
   if (removable.length === 0) return '';
-  if (!isAgreed) return `\n${adviceLine('Nothing was removed; remove it with: drover gc --yes', paper.columns)}`;
+  if (!isAgreed) return `\n${stateAdviceLine('Nothing was removed; remove it with: drover gc --yes', paper.columns)}`;
   const staying = new Set(stayed.map(({ what }) => what));
   const gone = removable.filter(({ what }) => !staying.has(what));
   const left =
     stayed.length === 0
       ? ''
       : `\n${paper.style('bold', 'Not removed after all')}\n${removalLines(stayed, home, paper)}`;
-  return `\nRemoved ${things(gone)}.\n${left}`;
+  return `\nRemoved ${countRemovedThings(gone)}.\n${left}`;
 }
 
-function forPrograms({ removable, kept }: Found, stayed: readonly Staying[], isAgreed: boolean) {
+function gcAsJson({ removable, kept }: Found, stayed: readonly Staying[], isAgreed: boolean) {
   const remove = removable.map(({ what, why, bytes }) => ({ what, why, bytes }));
   return { remove, keep: kept, removed: isAgreed, stayed };
 }
 
-function paperOf(io: Io): Paper {
-  return { columns: columnsOf(io.stdout), style: styleFor(io.stdout, io.env) };
+function gcPaper(io: Io): Paper {
+  return { columns: terminalColumns(io.stdout), style: textStyle(io.stdout, io.env) };
 }

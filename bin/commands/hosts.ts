@@ -1,17 +1,17 @@
 // drover hosts: lists the worker hosts at a queue, and what they work on.
 
 import { UsageError } from '@drover/core/errors';
-import { command, flag, nonEmpty, value } from '../start/command.ts';
+import { defineCommand, flagOption, parseNonEmpty, valueOption } from '../start/command.ts';
 import { exitCode } from '../start/exit-code.ts';
 import { print } from '../io.ts';
-import { jsonText } from '../views/json.ts';
-import { styleFor } from '../views/text/style.ts';
-import { cell, columnsOf, forLog, widthOfText } from '../views/text/terminal-text.ts';
+import { jsonViewText } from '../views/json.ts';
+import { textStyle } from '../views/text/style.ts';
+import { textCell, terminalColumns, textForLog, widthOfText } from '../views/text/terminal-text.ts';
 
-export const hosts = command({
+export const hosts = defineCommand({
   options: {
-    queue: value('Hosts:', 'URL', 'Redis where the hosts take work (required)', nonEmpty),
-    json: flag('Output:', 'Print one JSON object per line'),
+    queue: valueOption('Hosts:', 'URL', 'Redis where the hosts take work (required)', parseNonEmpty),
+    json: flagOption('Output:', 'Print one JSON object per line'),
   },
   examples: [
     ['drover hosts --queue redis://127.0.0.1:6379', 'List them, with their slots and tasks'],
@@ -19,16 +19,16 @@ export const hosts = command({
   ],
   async run({ queue: url, json }, io) {
     if (url === undefined) throw new UsageError('say which hosts: drover hosts --queue redis://127.0.0.1:6379');
-    const [{ checkQueue }, { presentHosts }] = await Promise.all([
+    const [{ checkQueue }, { listHostsAtQueue }] = await Promise.all([
       import('@drover/hosts/line/redis'),
       import('../hosts/open-fleet.ts'),
     ]);
     const queue = { url, key: io.env['DROVER_QUEUE_KEY'] };
     await checkQueue(queue);
-    const found = await presentHosts(queue);
+    const found = await listHostsAtQueue(queue);
     if (json) {
       const rows = found.map(({ id, name, version, slots, labels, work }) =>
-        jsonText({ id, name, version, slots, labels, work }),
+        jsonViewText({ id, name, version, slots, labels, work }),
       );
       await print(io.stdout, rows.map((row) => `${row}\n`).join(''));
     } else if (found.length === 0) {
@@ -41,11 +41,11 @@ export const hosts = command({
         labels.join(', '),
         work.map(({ task }) => task).join(', '),
       ]);
-      const style = styleFor(io.stdout, io.env);
+      const style = textStyle(io.stdout, io.env);
       await print(
         io.stdout,
-        forLog(
-          tableOf(rows, columnsOf(io.stdout), (text) => style('dim', text)),
+        textForLog(
+          hostsTable(rows, terminalColumns(io.stdout), (text) => style('dim', text)),
           io.env,
         ),
       );
@@ -56,7 +56,7 @@ export const hosts = command({
 
 const HEADS = ['host', 'drover', 'busy', 'labels', 'tasks'];
 
-function tableOf(rows: readonly (readonly string[])[], columns: number, dim: (text: string) => string): string {
+function hostsTable(rows: readonly (readonly string[])[], columns: number, dim: (text: string) => string): string {
   const shown = HEADS.map((_, at) => at).filter((at) => rows.some((row) => row[at] !== ''));
   const width = (at: number) => Math.max(...[HEADS, ...rows].map((row) => widthOfText(row[at] ?? '')));
   const line = (row: readonly string[]) => {
@@ -64,7 +64,7 @@ function tableOf(rows: readonly (readonly string[])[], columns: number, dim: (te
       const text = row[at] ?? '';
       return at === shown.at(-1) ? text : text + ' '.repeat(Math.max(0, width(at) - widthOfText(text)));
     });
-    return cell(cells.join('  ').trimEnd(), columns);
+    return textCell(cells.join('  ').trimEnd(), columns);
   };
   return [dim(line(HEADS)), ...rows.map(line), ''].join('\n');
 }

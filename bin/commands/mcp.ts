@@ -3,26 +3,31 @@
 import { join, resolve } from 'node:path';
 import { UsageError } from '@drover/core/errors';
 import { placeOf } from '@drover/trust/place';
-import { tell, tellJson } from '../io.ts';
+import { printLine, printJsonLine } from '../io.ts';
 import type { Io } from '../io.ts';
-import { listServers, type ServerList } from '../mcp/server-list.ts';
-import { command, flag, list, nonEmpty, value } from '../start/command.ts';
+import { findMcpServers, type ServerList } from '../mcp/server-list.ts';
+import { defineCommand, flagOption, listOption, parseNonEmpty, valueOption } from '../start/command.ts';
 import { exitCode } from '../start/exit-code.ts';
-import { loadSettings, workFolder } from '../start/settings.ts';
-import { openProject, trustOptions } from '../trust/open-project.ts';
-import { clean, forLog } from '../views/text/terminal-text.ts';
+import { loadSettings, findWorkFolder } from '../start/settings.ts';
+import { openTrustedProject, trustOptions } from '../trust/open-project.ts';
+import { cleanText, textForLog } from '../views/text/terminal-text.ts';
 
 const ACTIONS = ['list', 'test', 'add', 'remove'];
 
-export const mcp = command({
+export const mcp = defineCommand({
   word: { name: 'action', about: 'list, test, add or remove', required: true, offered: () => ACTIONS },
   second: { name: 'name', about: 'Server; after add, its program and arguments follow', required: false, many: true },
   options: {
-    cwd: value('Input:', 'DIR', 'Folder to work in (default: the current folder)', nonEmpty),
-    mcp: list('Input:', 'FILE', 'Further servers, in a file like .mcp.json', nonEmpty),
-    file: value('Options:', 'FILE', 'File to add to or remove from (default: .mcp.json of the repository)', nonEmpty),
-    url: value('Options:', 'URL', 'Address of a server to add', nonEmpty),
-    json: flag('Options:', 'Print one JSON object'),
+    cwd: valueOption('Input:', 'DIR', 'Folder to work in (default: the current folder)', parseNonEmpty),
+    mcp: listOption('Input:', 'FILE', 'Further servers, in a file like .mcp.json', parseNonEmpty),
+    file: valueOption(
+      'Options:',
+      'FILE',
+      'File to add to or remove from (default: .mcp.json of the repository)',
+      parseNonEmpty,
+    ),
+    url: valueOption('Options:', 'URL', 'Address of a server to add', parseNonEmpty),
+    json: flagOption('Options:', 'Print one JSON object'),
     ...trustOptions,
   },
   examples: [
@@ -33,16 +38,16 @@ export const mcp = command({
     ['drover mcp remove memory', 'Remove it again'],
   ],
   async run({ word, second, others, ...args }, io) {
-    const cwd = await workFolder(args.cwd, io);
+    const cwd = await findWorkFolder(args.cwd, io);
     switch (word) {
       case 'list':
-        return listed(await serversOf(cwd, args, io), args.json, io);
+        return listMcpServers(await readMcpServers(cwd, args, io), args.json, io);
       case 'test':
-        return tested(cwd, { ...args, name: second }, io);
+        return testMcpServers(cwd, { ...args, name: second }, io);
       case 'add':
-        return added(cwd, { name: second, words: others, ...args }, io);
+        return addMcpServer(cwd, { name: second, words: others, ...args }, io);
       case 'remove':
-        return removed(cwd, { name: second, ...args }, io);
+        return removeMcpServer(cwd, { name: second, ...args }, io);
       default:
         throw new UsageError(`'${word ?? ''}' is none of ${ACTIONS.join(', ')}; see drover mcp --help`);
     }
@@ -51,53 +56,63 @@ export const mcp = command({
 
 type Args = { readonly mcp: readonly string[]; readonly 'trust-project': boolean };
 
-async function serversOf(cwd: string, { mcp: files, 'trust-project': trustsAll }: Args, io: Io): Promise<ServerList> {
+async function readMcpServers(
+  cwd: string,
+  { mcp: files, 'trust-project': trustsAll }: Args,
+  io: Io,
+): Promise<ServerList> {
   const settings = await loadSettings(io, cwd, { trustsAll });
-  const project = await openProject(io, cwd, { trustsAll });
-  return listServers({ settings, top: cwd, sources: { project, files } }, io);
+  const project = await openTrustedProject(io, cwd, { trustsAll });
+  return findMcpServers({ settings, top: cwd, sources: { project, files } }, io);
 }
 
-async function listed({ servers, warnings }: ServerList, isJson: boolean, io: Io): Promise<number> {
+async function listMcpServers({ servers, warnings }: ServerList, isJson: boolean, io: Io): Promise<number> {
   const rows = servers.map(({ spec: { name, scope, reach, place } }) => ({
     name,
     scope,
     reach: reach.type === 'http' ? reach.url : [reach.command, ...reach.args].join(' '),
     place,
   }));
-  if (isJson) await tellJson(io, { servers: rows, warnings });
+  if (isJson) await printJsonLine(io, { servers: rows, warnings });
   else {
-    const lines = rows.map(({ name, scope, reach, place }) => `${name} (${scope}): ${clean(reach)}\n  ${clean(place)}`);
+    const lines = rows.map(
+      ({ name, scope, reach, place }) => `${name} (${scope}): ${cleanText(reach)}\n  ${cleanText(place)}`,
+    );
     const none = 'No MCP servers. Add one with: drover mcp add NAME -- PROGRAM ARGUMENTS';
-    await tell(
+    await printLine(
       io,
-      forLog(`${[...(lines.length === 0 ? [none] : lines), ...warnings.map(clean)].join('\n')}\n`, io.env),
+      textForLog(`${[...(lines.length === 0 ? [none] : lines), ...warnings.map(cleanText)].join('\n')}\n`, io.env),
     );
   }
   return exitCode.done;
 }
 
-async function tested(cwd: string, args: Args & { readonly name: string | undefined; readonly json: boolean }, io: Io) {
-  const { servers, warnings } = await serversOf(cwd, args, io);
+async function testMcpServers(
+  cwd: string,
+  args: Args & { readonly name: string | undefined; readonly json: boolean },
+  io: Io,
+) {
+  const { servers, warnings } = await readMcpServers(cwd, args, io);
   const chosen = servers.map(({ spec }) => spec).filter(({ name }) => args.name === undefined || name === args.name);
   if (args.name !== undefined && chosen.length === 0)
     throw new UsageError(`there is no MCP server ${args.name}; drover mcp list shows them`);
-  const { tryServers } = await import('../mcp/try-servers.ts');
-  const tried = await tryServers(chosen, { settings: await loadSettings(io, cwd), top: cwd, io });
+  const { tryMcpServers } = await import('../mcp/try-servers.ts');
+  const tried = await tryMcpServers(chosen, { settings: await loadSettings(io, cwd), top: cwd, io });
   const isGood = tried.every(({ works }) => works) && warnings.length === 0;
-  if (args.json) await tellJson(io, { ok: isGood, servers: tried, warnings });
+  if (args.json) await printJsonLine(io, { ok: isGood, servers: tried, warnings });
   else {
     const lines = tried.flatMap(({ name, works, says, leftOut }) => [
       works ? `${name}: ${says}` : says,
       ...leftOut.map((each) => `  ${each}`),
     ]);
-    await tell(io, forLog(`${[...lines, ...warnings].map(clean).join('\n')}\n`, io.env));
+    await printLine(io, textForLog(`${[...lines, ...warnings].map(cleanText).join('\n')}\n`, io.env));
   }
   return isGood ? exitCode.done : exitCode.usage;
 }
 
 type Edit = { readonly name: string | undefined; readonly file: string | undefined };
 
-async function added(
+async function addMcpServer(
   cwd: string,
   { name, words, url, file }: Edit & { readonly words: readonly string[]; readonly url: string | undefined },
   io: Io,
@@ -106,23 +121,23 @@ async function added(
   if (name === undefined || (program === undefined) === (url === undefined))
     throw new UsageError('say the name and either a program or --url: drover mcp add NAME -- PROGRAM ARGUMENTS');
   const entry = program === undefined ? { type: 'http', url: url ?? '' } : { command: program, args };
-  const path = await fileFor(cwd, file, io);
-  const { editServers } = await import('../mcp/edit-file.ts');
-  await editServers(path, name, entry);
+  const path = await chooseMcpFile(cwd, file, io);
+  const { editMcpFile } = await import('../mcp/edit-file.ts');
+  await editMcpFile(path, name, entry);
   const next = file === undefined ? 'approve it with: drover trust' : `use it with: --mcp ${file}`;
-  await tell(io, `${clean(path)} has the server ${clean(name)} now; ${next}\n`);
+  await printLine(io, `${cleanText(path)} has the server ${cleanText(name)} now; ${next}\n`);
   return exitCode.done;
 }
 
-async function removed(cwd: string, { name, file }: Edit, io: Io): Promise<number> {
+async function removeMcpServer(cwd: string, { name, file }: Edit, io: Io): Promise<number> {
   if (name === undefined) throw new UsageError('say which server: drover mcp remove NAME');
-  const path = await fileFor(cwd, file, io);
-  const { editServers } = await import('../mcp/edit-file.ts');
-  await editServers(path, name, undefined);
-  await tell(io, `${clean(path)} has no server ${clean(name)} any more.\n`);
+  const path = await chooseMcpFile(cwd, file, io);
+  const { editMcpFile } = await import('../mcp/edit-file.ts');
+  await editMcpFile(path, name, undefined);
+  await printLine(io, `${cleanText(path)} has no server ${cleanText(name)} any more.\n`);
   return exitCode.done;
 }
 
-async function fileFor(cwd: string, file: string | undefined, io: Io): Promise<string> {
+async function chooseMcpFile(cwd: string, file: string | undefined, io: Io): Promise<string> {
   return file === undefined ? join((await placeOf(cwd)).repository, '.mcp.json') : resolve(io.cwd, file);
 }

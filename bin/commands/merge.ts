@@ -2,23 +2,23 @@
 
 import { rowsOf } from '@drover/coordinator/view/state';
 import { UsageError } from '@drover/core/errors';
-import { offeredIds } from '../history/id.ts';
-import { complain, tell, tellJson } from '../io.ts';
-import { deliverLater } from '../result/deliver-later.ts';
-import { runToChange } from '../result/run-store.ts';
-import { command, flag } from '../start/command.ts';
+import { offerIdCompletions } from '../history/id.ts';
+import { printError, printLine, printJsonLine } from '../io.ts';
+import { deliverResultLater } from '../result/deliver-later.ts';
+import { findRunToChange } from '../result/run-store.ts';
+import { defineCommand, flagOption } from '../start/command.ts';
 import { exitCode } from '../start/exit-code.ts';
 import { runOptions } from '../run/run-options.ts';
-import { deliveredLines } from '../views/report.ts';
-import { styleFor } from '../views/text/style.ts';
-import { clean, columnsOf } from '../views/text/terminal-text.ts';
+import { reportDeliveredLines } from '../views/report.ts';
+import { textStyle } from '../views/text/style.ts';
+import { cleanText, terminalColumns } from '../views/text/terminal-text.ts';
 
-export const merge = command({
+export const merge = defineCommand({
   word: {
     name: 'run',
     about: 'Run: its id or a unique prefix (default: the newest run of this repository)',
     required: false,
-    offered: offeredIds,
+    offered: offerIdCompletions,
   },
   options: {
     deliver: { ...runOptions.deliver, about: 'How to deliver what has landed (default: merge)' },
@@ -26,7 +26,7 @@ export const merge = command({
       ...runOptions.branch,
       about: 'Name of the branch, with --deliver branch (default: the one of the run)',
     },
-    json: flag('Output:', 'Print what was delivered as one JSON object'),
+    json: flagOption('Output:', 'Print what was delivered as one JSON object'),
   },
   examples: [
     ['drover merge', 'Merge what the newest run has landed into the branch that it began on'],
@@ -36,16 +36,19 @@ export const merge = command({
   async run({ word, deliver = 'merge', branch, json }, io) {
     if (branch !== undefined && deliver !== 'branch')
       throw new UsageError(`--branch names the branch of --deliver branch; with --deliver ${deliver} leave it out`);
-    const run = await runToChange(word, io);
+    const run = await findRunToChange(word, io);
     const failure = run.state.end?.failure;
-    const delivered = await deliverLater(run, { deliver, branch }, io);
+    const delivered = await deliverResultLater(run, { deliver, branch }, io);
     if (failure?.kind === 'gate.failed')
-      await complain(io, `what was delivered does not pass the gate '${failure.command}'`);
-    if (json) await tellJson(io, { run: run.id, delivered });
+      await printError(io, `what was delivered does not pass the gate '${failure.command}'`);
+    if (json) await printJsonLine(io, { run: run.id, delivered });
     else {
-      const paper = { columns: columnsOf(io.stdout), style: styleFor(io.stdout, io.env) };
-      const next = delivered.next === undefined ? [] : [`Take it over with: ${clean(delivered.next)}`];
-      await tell(io, `${[...deliveredLines({ delivered, tasks: rowsOf(run.state) }, paper), ...next].join('\n')}\n`);
+      const paper = { columns: terminalColumns(io.stdout), style: textStyle(io.stdout, io.env) };
+      const next = delivered.next === undefined ? [] : [`Take it over with: ${cleanText(delivered.next)}`];
+      await printLine(
+        io,
+        `${[...reportDeliveredLines({ delivered, tasks: rowsOf(run.state) }, paper), ...next].join('\n')}\n`,
+      );
     }
     return exitCode.done;
   },

@@ -1,16 +1,16 @@
 // drover resume [id]: resumes an interrupted run or session.
 
 import { UsageError } from '@drover/core/errors';
-import { command, type Values } from '../start/command.ts';
-import { agentOptions, runAgent } from '../session/agent-options.ts';
+import { defineCommand, type Values } from '../start/command.ts';
+import { agentOptions, runSessionAgent } from '../session/agent-options.ts';
 import type { Io } from '../io.ts';
-import { findKept, HOW_TO_BEGIN, type Kept, offeredIds, shortIdIn } from '../history/id.ts';
-import { checkUsable, eventsIn } from '../history/journal.ts';
-import { type KeptSession, readSession } from '../history/session.ts';
-import { nextStepOfRun, nextStep } from '../history/state.ts';
-import { runOptions, untyped } from '../run/run-options.ts';
+import { findRunOrSession, HOW_TO_BEGIN, type Kept, offerIdCompletions, shortenStoredId } from '../history/id.ts';
+import { checkJournalUsable, listStoredEvents } from '../history/journal.ts';
+import { type KeptSession, readSessionState } from '../history/session.ts';
+import { nextStepOfRun, nextStepOfSession } from '../history/state.ts';
+import { runOptions, untypedRunArgs } from '../run/run-options.ts';
 import { loadSettings, stateFolder } from '../start/settings.ts';
-import { oneLine } from '../views/text/terminal-text.ts';
+import { textOnOneLine } from '../views/text/terminal-text.ts';
 
 const TITLE_COLUMNS = 40;
 
@@ -47,12 +47,12 @@ const resumeOptions = {
   'allow-red-base': redBase,
 };
 
-export const resume = command({
+export const resume = defineCommand({
   word: {
     name: 'id',
     about: 'Run or session: its id or a unique prefix (default: the newest interrupted one of this folder)',
     required: false,
-    offered: offeredIds,
+    offered: offerIdCompletions,
   },
   options: resumeOptions,
   examples: [
@@ -63,16 +63,17 @@ export const resume = command({
   ],
   async run(args, io) {
     const home = stateFolder(io);
-    const { kind, id } = args.word === undefined ? await newestOpen(home, io.cwd) : await findKept(home, args.word);
-    if (kind === 'session') return resumeSession(args, await readSession(home, id), io);
+    const { kind, id } =
+      args.word === undefined ? await newestResumable(home, io.cwd) : await findRunOrSession(home, args.word);
+    if (kind === 'session') return resumeSessionCommand(args, await readSessionState(home, id), io);
     if (args.cwd !== undefined) throw new UsageError('--cwd is for sessions; a run stays in its repository');
     if (args.gate.length > 0) throw new UsageError('--gate is for sessions; a run keeps its own');
     const { resumeRun } = await import('../run/resume-run.ts');
-    return resumeRun({ ...untyped(), ...args }, { id }, io);
+    return resumeRun({ ...untypedRunArgs(), ...args }, { id }, io);
   },
 });
 
-async function resumeSession(args: Values<typeof resumeOptions>, kept: KeptSession, io: Io): Promise<number> {
+async function resumeSessionCommand(args: Values<typeof resumeOptions>, kept: KeptSession, io: Io): Promise<number> {
   const { queue: url, local: here, workers: many, threads: few, ...unplaced } = args;
   const { view: wanted, result: file, junit: xml, summary: report, ...rest } = unplaced;
   const { 'allow-partial': isPartly, ...others } = rest;
@@ -90,58 +91,60 @@ async function resumeSession(args: Values<typeof resumeOptions>, kept: KeptSessi
   const stray = Object.entries(forRuns).find(([, isGiven]) => isGiven)?.[0];
   if (wanted === 'dashboard' || stray !== undefined)
     throw new UsageError(`${stray} is for runs, and this is a session`);
-  checkUsable(kept);
-  checkOpen(kept);
-  await checkGates(kept, args, io);
-  return runAgent({ ...others, view: wanted }, kept, { resume: true }, io);
+  checkJournalUsable(kept);
+  checkSessionResumable(kept);
+  await checkResumedGates(kept, args, io);
+  return runSessionAgent({ ...others, view: wanted }, kept, { resume: true }, io);
 }
 
-async function newestOpen(home: string, cwd: string): Promise<Kept> {
-  const { isAtWork, listRunsAndSessions, wasInterrupted } = await import('../history/rows.ts');
+async function newestResumable(home: string, cwd: string): Promise<Kept> {
+  const { isRowAtWork, listRunsAndSessions, wasRowInterrupted } = await import('../history/rows.ts');
   const rows = listRunsAndSessions(home);
   const [newest] = rows;
   if (newest === undefined) throw new UsageError(`there are no runs or sessions yet; ${HOW_TO_BEGIN}`);
-  const open = rows.filter((row) => wasInterrupted(home, row));
+  const open = rows.filter((row) => wasRowInterrupted(home, row));
   const here = open.find((row) => cwd === row.cwd || cwd.startsWith(`${row.cwd}/`));
   if (here !== undefined) return here;
   const [elsewhere] = open;
   if (elsewhere !== undefined) {
-    const id = shortIdIn(home, elsewhere.id);
-    const title = oneLine(elsewhere.title, TITLE_COLUMNS);
+    const id = shortenStoredId(home, elsewhere.id);
+    const title = textOnOneLine(elsewhere.title, TITLE_COLUMNS);
     throw new UsageError(
       `nothing was interrupted in this folder; in ${elsewhere.cwd ?? 'another one'} it was ${id} (${title}): drover resume ${id}`,
     );
   }
-  const state = isAtWork(home, newest) ? 'live' : newest.state;
-  const short = shortIdIn(home, newest.id);
-  const next = newest.kind === 'run' ? nextStepOfRun({ ...newest, state }, short) : nextStep(state, short);
-  const which = `the newest is ${short} (${oneLine(newest.title, TITLE_COLUMNS)}), which is ${state}`;
+  const state = isRowAtWork(home, newest) ? 'live' : newest.state;
+  const short = shortenStoredId(home, newest.id);
+  const next = newest.kind === 'run' ? nextStepOfRun({ ...newest, state }, short) : nextStepOfSession(state, short);
+  const which = `the newest is ${short} (${textOnOneLine(newest.title, TITLE_COLUMNS)}), which is ${state}`;
   throw new UsageError(`no run or session was interrupted; ${which}: ${next}`);
 }
 
 type GateArgs = Pick<Values<typeof resumeOptions>, 'gate' | 'trust-project'>;
 
 /** A resume without gates would call a turn done whose gate failed. */
-async function checkGates({ id, home, past, records }: KeptSession, args: GateArgs, io: Io): Promise<void> {
-  const ending = eventsIn({ records, live: false }).findLast(({ type }) => type === 'incomplete' || type === 'done');
+async function checkResumedGates({ id, home, past, records }: KeptSession, args: GateArgs, io: Io): Promise<void> {
+  const ending = listStoredEvents({ records, live: false }).findLast(
+    ({ type }) => type === 'incomplete' || type === 'done',
+  );
   if (ending?.type !== 'incomplete' || ending.failure.kind !== 'gate.failed' || args.gate.length > 0) return;
   const trust = { trustsAll: args['trust-project'] };
   const { command } = ending.failure;
   if ((await loadSettings(io, past?.cwd ?? io.cwd, trust)).gates.length > 0) return;
-  const short = shortIdIn(home, id);
+  const short = shortenStoredId(home, id);
   throw new UsageError(
-    `the agent is done, and the gate '${command}' failed; ${nextStep('done', short)}, or test again with --gate`,
+    `the agent is done, and the gate '${command}' failed; ${nextStepOfSession('done', short)}, or test again with --gate`,
   );
 }
 
-function checkOpen({ id, home, past }: KeptSession): void {
-  const short = shortIdIn(home, id);
-  const more = nextStep('done', short);
+function checkSessionResumable({ id, home, past }: KeptSession): void {
+  const short = shortenStoredId(home, id);
+  const more = nextStepOfSession('done', short);
   if (past === undefined || past.turn === 0) throw new UsageError(`nothing was asked in session ${short} yet; ${more}`);
   if (past.ending === 'done') throw new UsageError(`the last turn of session ${short} is done; ${more}`);
   const waiting = past.open?.pending ?? [];
   if (waiting.length > 0) {
     const calls = waiting.map(({ summary }) => summary).join(', ');
-    throw new UsageError(`session ${short} waits for ${calls}; ${nextStep('suspended', short)}`);
+    throw new UsageError(`session ${short} waits for ${calls}; ${nextStepOfSession('suspended', short)}`);
   }
 }

@@ -1,29 +1,29 @@
 // drover retry [run] [task…]: reopens failed tasks in the journal of their run, and resumes it.
 
-import { offeredIds } from '../history/id.ts';
-import { offeredTasks } from '../history/run-records.ts';
+import { offerIdCompletions } from '../history/id.ts';
+import { offerTaskCompletions } from '../history/run-records.ts';
 import { tasksToRetry } from '../result/retried-tasks.ts';
-import { runToChange } from '../result/run-store.ts';
-import { runOptions, untyped } from '../run/run-options.ts';
+import { findRunToChange } from '../result/run-store.ts';
+import { runOptions, untypedRunArgs } from '../run/run-options.ts';
 import { agentOptions } from '../session/agent-options.ts';
-import { command } from '../start/command.ts';
+import { defineCommand } from '../start/command.ts';
 
 const { view: _, cwd: __, gate: ___, ...shared } = agentOptions;
 const { view, result, junit, summary, workers, threads, 'allow-partial': allowPartial } = runOptions;
 
-export const retry = command({
+export const retry = defineCommand({
   word: {
     name: 'run',
     about: 'Run: its id or a unique prefix (default: the newest run of this repository)',
     required: false,
-    offered: offeredIds,
+    offered: offerIdCompletions,
   },
   second: {
     name: 'task',
     about: 'Retry these tasks, and what waits for them (default: all that failed)',
     required: false,
     many: true,
-    offered: offeredTasks,
+    offered: offerTaskCompletions,
   },
   options: {
     ...shared,
@@ -43,9 +43,9 @@ export const retry = command({
     ['drover retry 1a2b3c --model openai/gpt-5', 'Try again with another model'],
   ],
   async run({ word, second, others, ...args }, io) {
-    const { id } = await runToChange(word, io);
+    const { id } = await findRunToChange(word, io);
     const typed = [...(second === undefined ? [] : [second]), ...others];
     const { resumeRun } = await import('../run/resume-run.ts');
-    return resumeRun({ ...untyped(), ...args }, { id, retry: (run) => tasksToRetry(run, typed) }, io);
+    return resumeRun({ ...untypedRunArgs(), ...args }, { id, retry: (run) => tasksToRetry(run, typed) }, io);
   },
 });

@@ -1,17 +1,17 @@
 // drover rm <run>: removes a run with everything that drover keeps of it, and says first what is lost.
 
 import { UsageError } from '@drover/core/errors';
-import { findKept, offeredIds, shortIdIn } from '../history/id.ts';
-import { readRun } from '../history/run.ts';
-import { type Io, tell, tellJson } from '../io.ts';
-import { type Removal, removalOf, removeRun } from '../result/remove-run.ts';
-import { command, flag } from '../start/command.ts';
-import { codeOfStop, exitCode } from '../start/exit-code.ts';
+import { findRunOrSession, offerIdCompletions, shortenStoredId } from '../history/id.ts';
+import { readRunState } from '../history/run.ts';
+import { type Io, printLine, printJsonLine } from '../io.ts';
+import { type Removal, planRunRemoval, removeRun } from '../result/remove-run.ts';
+import { defineCommand, flagOption } from '../start/command.ts';
+import { exitCodeOfStop, exitCode } from '../start/exit-code.ts';
 import { stateFolder } from '../start/settings.ts';
-import { watchForStop } from '../stop.ts';
+import { watchForStopSignal } from '../stop.ts';
 import { Person } from '../terminal/person.ts';
-import { inBytes } from '../gc/removal-list.ts';
-import { clean } from '../views/text/terminal-text.ts';
+import { formatBytes } from '../gc/removal-list.ts';
+import { cleanText } from '../views/text/terminal-text.ts';
 
 const ANSWERS: ReadonlyMap<string, boolean> = new Map([
   ['y', true],
@@ -20,11 +20,11 @@ const ANSWERS: ReadonlyMap<string, boolean> = new Map([
   ['no', false],
 ]);
 
-export const rm = command({
-  word: { name: 'run', about: 'Run: its id or a unique prefix', required: true, offered: offeredIds },
+export const rm = defineCommand({
+  word: { name: 'run', about: 'Run: its id or a unique prefix', required: true, offered: offerIdCompletions },
   options: {
-    yes: flag('Options:', 'Remove it even if work is lost that exists nowhere else'),
-    json: flag('Options:', 'Print what was removed and lost as one JSON object'),
+    yes: flagOption('Options:', 'Remove it even if work is lost that exists nowhere else'),
+    json: flagOption('Options:', 'Print what was removed and lost as one JSON object'),
   },
   examples: [
     ['drover rm 1a2b3c', 'Remove a run; asks if its work exists nowhere else'],
@@ -32,15 +32,15 @@ export const rm = command({
   ],
   async run({ word = '', yes, json }, io) {
     const home = stateFolder(io);
-    const { kind, id } = await findKept(home, word);
-    const short = shortIdIn(home, id);
+    const { kind, id } = await findRunOrSession(home, word);
+    const short = shortenStoredId(home, id);
     if (kind === 'session') throw new UsageError(`${short} is a session; drover gc --older-than removes old ones`);
-    const removal = await removalOf(await readRun(home, id), short, io);
-    if (!json) await tell(io, clean(listing(removal, short)));
-    const stop = watchForStop(io, () => undefined);
+    const removal = await planRunRemoval(await readRunState(home, id), short, io);
+    if (!json) await printLine(io, cleanText(rmListing(removal, short)));
+    const stop = watchForStopSignal(io, () => undefined);
     try {
-      const isAgreed = removal.lost.length === 0 || yes || (!json && (await isAgreedTo(io, stop.signal)));
-      if (stop.signal.aborted) return codeOfStop(stop.cause());
+      const isAgreed = removal.lost.length === 0 || yes || (!json && (await confirmRm(io, stop.signal)));
+      if (stop.signal.aborted) return exitCodeOfStop(stop.cause());
       if (!isAgreed)
         throw new UsageError(
           `run ${short} was not removed: it holds the only copy of work; remove it with: drover rm ${short} --yes`,
@@ -49,16 +49,16 @@ export const rm = command({
       stop.close();
     }
     const { stayed } = await removeRun(removal, short, io);
-    if (json) await tellJson(io, { run: id, removed: true, lost: removal.lost, stayed });
-    else await tell(io, clean(done(short, stayed)));
+    if (json) await printJsonLine(io, { run: id, removed: true, lost: removal.lost, stayed });
+    else await printLine(io, cleanText(rmResultText(short, stayed)));
     return exitCode.done;
   },
 });
 
-function listing({ remains, bytes, lost }: Removal, short: string): string {
+function rmListing({ remains, bytes, lost }: Removal, short: string): string {
   const many = (count: number, one: string, more: string) => `${count} ${count === 1 ? one : more}`;
   const things = [
-    `its journal and outputs (${inBytes(bytes)})`,
+    `its journal and outputs (${formatBytes(bytes)})`,
     ...(remains === undefined || remains.slots.length === 0
       ? []
       : [many(remains.slots.length, 'workspace', 'workspaces')]),
@@ -70,12 +70,12 @@ function listing({ remains, bytes, lost }: Removal, short: string): string {
   return `Run ${short}: ${things.join(', ')}.\n${losses === '' ? '' : `Lost with it, since it exists nowhere else:\n${losses}`}`;
 }
 
-function done(short: string, stayed: readonly string[]): string {
+function rmResultText(short: string, stayed: readonly string[]): string {
   const kept = stayed.map((branch) => `  ${branch}\n`).join('');
   return `Removed run ${short}.\n${kept === '' ? '' : `These branches stay, since you changed them or have them checked out:\n${kept}`}`;
 }
 
-async function isAgreedTo(io: Io, signal: AbortSignal): Promise<boolean> {
+async function confirmRm(io: Io, signal: AbortSignal): Promise<boolean> {
   const person = Person.at(io);
   if (person === undefined) return false;
   try {

@@ -1,25 +1,25 @@
 // drover runs: lists runs and sessions, newest first.
 
-import { command, flag } from '../start/command.ts';
-import { redactorFor } from '../diagnostics.ts';
+import { defineCommand, flagOption } from '../start/command.ts';
+import { diagnosticsRedactor } from '../diagnostics.ts';
 import { exitCode } from '../start/exit-code.ts';
 import { type Io, print } from '../io.ts';
-import { keptIds, shortId } from '../history/id.ts';
-import { isAtWork, listRunsAndSessions } from '../history/rows.ts';
-import { tableOf } from '../history/table.ts';
+import { listStoredIds, shortenId } from '../history/id.ts';
+import { isRowAtWork, listRunsAndSessions } from '../history/rows.ts';
+import { historyTable } from '../history/table.ts';
 import { stateFolder } from '../start/settings.ts';
-import { count } from '../views/text/figures.ts';
-import { jsonText } from '../views/json.ts';
-import { styleFor } from '../views/text/style.ts';
-import { columnsOf, cut, forLog } from '../views/text/terminal-text.ts';
-import { wrapped } from '../views/text/word-wrap.ts';
+import { countText } from '../views/text/figures.ts';
+import { jsonViewText } from '../views/json.ts';
+import { textStyle } from '../views/text/style.ts';
+import { terminalColumns, cutText, textForLog } from '../views/text/terminal-text.ts';
+import { wrapText } from '../views/text/word-wrap.ts';
 
 const NEWEST = 20;
 
-export const runs = command({
+export const runs = defineCommand({
   options: {
-    all: flag('Options:', `List all (default: the newest ${NEWEST})`),
-    json: flag('Options:', 'Print one JSON object per line'),
+    all: flagOption('Options:', `List all (default: the newest ${NEWEST})`),
+    json: flagOption('Options:', 'Print one JSON object per line'),
   },
   examples: [
     ['drover runs', 'List the newest, with their status'],
@@ -29,39 +29,39 @@ export const runs = command({
   async run({ all, json }, io) {
     const home = stateFolder(io);
     const rows = listRunsAndSessions(home);
-    const redactor = await redactorFor(io);
+    const redactor = await diagnosticsRedactor(io);
     const shown = (all ? rows : rows.slice(0, NEWEST)).map((row) => ({
       row: redactor.value(row as never) as typeof row,
-      live: isAtWork(home, row),
+      live: isRowAtWork(home, row),
     }));
     if (json) {
-      await print(io.stdout, shown.map(({ row, live }) => `${jsonText({ ...row, live })}\n`).join(''));
+      await print(io.stdout, shown.map(({ row, live }) => `${jsonViewText({ ...row, live })}\n`).join(''));
     } else if (rows.length === 0) {
-      await print(io.stdout, nothingYet(io));
+      await print(io.stdout, noRunsYetText(io));
     } else {
-      const ids = keptIds(home);
+      const ids = listStoredIds(home);
       const table = shown.map(({ row, live }) => ({
         row,
         shown: live ? ('live' as const) : row.state,
-        short: shortId(row.id, ids),
+        short: shortenId(row.id, ids),
       }));
-      const style = styleFor(io.stdout, io.env);
+      const style = textStyle(io.stdout, io.env);
       const left = rows.length - shown.length;
-      const columns = columnsOf(io.stdout);
-      const words = cut(`  … ${count(left)} more; drover runs --all shows them`, columns);
+      const columns = terminalColumns(io.stdout);
+      const words = cutText(`  … ${countText(left)} more; drover runs --all shows them`, columns);
       const more = left === 0 ? '' : `${style('dim', words)}\n`;
-      await print(io.stdout, forLog(tableOf(table, { columns, now: Date.now() }, style), io.env) + more);
+      await print(io.stdout, textForLog(historyTable(table, { columns, now: Date.now() }, style), io.env) + more);
     }
     return exitCode.done;
   },
 });
 
-function nothingYet(io: Io): string {
-  const style = styleFor(io.stdout, io.env);
-  const columns = columnsOf(io.stdout);
+function noRunsYetText(io: Io): string {
+  const style = textStyle(io.stdout, io.env);
+  const columns = terminalColumns(io.stdout);
   return [
     style('bold', 'No runs or sessions yet.'),
-    wrapped('drover records everything that agents do. You can inspect and resume it from here.', columns),
+    wrapText('drover records everything that agents do. You can inspect and resume it from here.', columns),
     '',
     '  drover run "add types to src"',
     style('dim', '    begins a run in this repository'),

@@ -1,7 +1,7 @@
 // drover serve: sessions and runs over HTTP, and a page that shows them.
 
 import { UsageError } from '@drover/core/errors';
-import { command, flag, list, nonEmpty, value } from '../start/command.ts';
+import { defineCommand, flagOption, listOption, parseNonEmpty, valueOption } from '../start/command.ts';
 import { openDiagnostics } from '../diagnostics.ts';
 import { agentOptions } from '../session/agent-options.ts';
 import { servedRuleOptions } from '../permission/rule-options.ts';
@@ -13,21 +13,26 @@ const NAME = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i;
 
 const { model, log, yes, sandbox, net, writable, steps, budget, mcp } = agentOptions;
 
-export const serve = command({
+export const serve = defineCommand({
   options: {
-    port: value('Address:', 'N', `Port to listen on; 0 takes a free one (default: ${PORT_DEFAULT})`, (text) =>
+    port: valueOption('Address:', 'N', `Port to listen on; 0 takes a free one (default: ${PORT_DEFAULT})`, (text) =>
       parseCount(text, 0, PORT_MAX),
     ),
-    address: value(
+    address: valueOption(
       'Address:',
       'IP',
       'Address to listen on; any but the default may be reachable by others (default: 127.0.0.1)',
-      nonEmpty,
+      parseNonEmpty,
     ),
-    name: list('Address:', 'HOST', 'Additional host name that clients use', hostName),
-    cwd: value('Input:', 'DIR', 'Folder in which sessions and runs work (default: the current folder)', nonEmpty),
+    name: listOption('Address:', 'HOST', 'Additional host name that clients use', parseServedHostName),
+    cwd: valueOption(
+      'Input:',
+      'DIR',
+      'Folder in which sessions and runs work (default: the current folder)',
+      parseNonEmpty,
+    ),
     model,
-    json: flag('Output:', 'Print the address as one line of JSON'),
+    json: flagOption('Output:', 'Print the address as one line of JSON'),
     log,
     ...servedRuleOptions,
     yes,
@@ -48,7 +53,7 @@ export const serve = command({
   ],
   async run({ port = PORT_DEFAULT, address = '127.0.0.1', name, cwd, json, log: file, ...args }, io) {
     const diagnostics = await openDiagnostics(io, file);
-    const { serve: work } = await import('../serve/serving.ts');
+    const { runServer: work } = await import('../serve/serving.ts');
     try {
       return await work(
         { cwd, address, port, names: name, json },
@@ -70,7 +75,7 @@ export const serve = command({
   },
 });
 
-function hostName(text: string): string {
+function parseServedHostName(text: string): string {
   if (NAME.test(text)) return text.toLowerCase();
   throw new UsageError(`'${text}' is not a host name; leave out the scheme and the port`);
 }

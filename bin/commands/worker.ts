@@ -2,7 +2,7 @@
 
 import { UsageError } from '@drover/core/errors';
 import { agentOptions } from '../session/agent-options.ts';
-import { command, list, nonEmpty, value } from '../start/command.ts';
+import { defineCommand, listOption, parseNonEmpty, valueOption } from '../start/command.ts';
 import { parseCount } from '../start/quantities.ts';
 
 const SLOTS_DEFAULT = 4;
@@ -11,14 +11,19 @@ const LABEL = /^[a-z0-9][a-z0-9-]{0,31}$/;
 
 const { log, sandbox, net, writable } = agentOptions;
 
-export const worker = command({
+export const worker = defineCommand({
   options: {
-    queue: value('Hosts:', 'URL', 'Redis to take work from, such as redis://host:6379 (required)', nonEmpty),
-    slots: value('Hosts:', 'N', `Number of tasks to work on at once (default: ${SLOTS_DEFAULT})`, (text) =>
+    queue: valueOption('Hosts:', 'URL', 'Redis to take work from, such as redis://host:6379 (required)', parseNonEmpty),
+    slots: valueOption('Hosts:', 'N', `Number of tasks to work on at once (default: ${SLOTS_DEFAULT})`, (text) =>
       parseCount(text, 1, SLOTS_MAX),
     ),
-    label: list('Hosts:', 'LABEL', 'Label for tasks that run only on hosts with it (repeatable)', parseLabel),
-    name: value('Hosts:', 'NAME', 'Name to show (default: the name of this machine)', nonEmpty),
+    label: listOption(
+      'Hosts:',
+      'LABEL',
+      'Label for tasks that run only on hosts with it (repeatable)',
+      parseWorkerLabel,
+    ),
+    name: valueOption('Hosts:', 'NAME', 'Name to show (default: the name of this machine)', parseNonEmpty),
     sandbox: { ...sandbox, about: 'Run commands in a sandbox if possible, always, or never (default: required)' },
     net,
     writable,
@@ -40,7 +45,7 @@ export const worker = command({
   },
 });
 
-function parseLabel(text: string): string {
+function parseWorkerLabel(text: string): string {
   if (LABEL.test(text)) return text;
   throw new UsageError(`'${text}' is not a label: use lower-case letters, digits and -`);
 }

@@ -58,22 +58,22 @@ test('money has two digits and a currency', () => {
 const GIT = ['-c', 'user.name=demo', '-c', 'user.email=demo@example.invalid', '-c', 'commit.gpgsign=false'];
 const GIT_ENV = { GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1', GIT_TERMINAL_PROMPT: '0' };
 
-export async function makeSample(folder: string, path: string): Promise<void> {
+export async function makeDemoSample(folder: string, path: string): Promise<void> {
   for (const [name, text] of Object.entries(FILES)) {
     await mkdir(dirname(join(folder, name)), { recursive: true });
     await writeFile(join(folder, name), text);
   }
-  await git(folder, path, ['init', '--quiet', '--template=', '--initial-branch=main']);
-  await git(folder, path, ['add', '.']);
-  await git(folder, path, ['commit', '--quiet', '--message', 'A small shop']);
+  await runDemoGit(folder, path, ['init', '--quiet', '--template=', '--initial-branch=main']);
+  await runDemoGit(folder, path, ['add', '.']);
+  await runDemoGit(folder, path, ['commit', '--quiet', '--message', 'A small shop']);
 }
 
 /** The history of a branch since the sample was made, the newest first. */
-export async function historyOf(folder: string, path: string, branch: string): Promise<readonly string[]> {
-  return (await git(folder, path, ['log', '--format=%h %s', `main..${branch}`])).trim().split('\n');
+export async function readDemoHistory(folder: string, path: string, branch: string): Promise<readonly string[]> {
+  return (await runDemoGit(folder, path, ['log', '--format=%h %s', `main..${branch}`])).trim().split('\n');
 }
 
-async function git(folder: string, path: string, args: readonly string[]): Promise<string> {
+async function runDemoGit(folder: string, path: string, args: readonly string[]): Promise<string> {
   try {
     const { stdout } = await promisify(execFile)('git', [...GIT, ...args], {
       cwd: folder,

@@ -14,15 +14,15 @@ const READING_SPEED = 400; // tokens a second
 const THINKING_MS = 200;
 const PAUSE_MS = '500'; // that the provider asks for with its 429
 
-const call = (name: string, args: JsonObject) => ({ name, args });
-const write = (path: string, content: string) => call('write', { path, content });
-const says = (text: string, ...calls: readonly ReturnType<typeof call>[]): Answer => ({ text, calls });
-const submits = (summary: string): Answer => ({ calls: [call('submit_result', { summary })] });
-const TESTS = call('shell', { command: 'node --test' });
+const demoCall = (name: string, args: JsonObject) => ({ name, args });
+const demoWrite = (path: string, content: string) => demoCall('write', { path, content });
+const demoSays = (text: string, ...calls: readonly ReturnType<typeof demoCall>[]): Answer => ({ text, calls });
+const demoSubmits = (summary: string): Answer => ({ calls: [demoCall('submit_result', { summary })] });
+const TESTS = demoCall('shell', { command: 'node --test' });
 
 type Tested = { readonly name: string; readonly file: string };
 
-const testOf = ({ name, file }: Tested, title: string, claim: string): string =>
+const demoTest = ({ name, file }: Tested, title: string, claim: string): string =>
   `import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ${name} } from '../src/${file}.js';
@@ -32,7 +32,7 @@ test('${title}', () => {
 });
 `;
 
-const receipt = (format: string): string => `// What the customer takes home.
+const demoReceipt = (format: string): string => `// What the customer takes home.
 
 import { ${format} } from './format.js';
 import { total } from './price.js';
@@ -43,13 +43,13 @@ export function receipt(items) {
 }
 `;
 
-const RECEIPT_TEST = testOf(
+const RECEIPT_TEST = demoTest(
   { name: 'receipt', file: 'receipt' },
   'a receipt lists the items and their total',
   `assert.equal(receipt([{ name: 'tea', price: 2, count: 2 }]), '2 x tea  4.00 EUR\\nTotal  4.00 EUR');`,
 );
 
-const index = (...exports: readonly string[]): string =>
+const demoIndex = (...exports: readonly string[]): string =>
   `// What the shop can do.
 
 export { total } from './price.js';
@@ -99,20 +99,20 @@ const PLAN = [
 ] as const;
 
 const COORDINATOR: readonly Answer[] = [
-  says(
+  demoSays(
     'First a look at what there is.',
-    call('glob', { pattern: '**/*.js' }),
-    call('read', { path: 'src/index.js' }),
-    call('read', { path: 'src/price.js' }),
-    call('read', { path: 'src/format.js' }),
+    demoCall('glob', { pattern: '**/*.js' }),
+    demoCall('read', { path: 'src/index.js' }),
+    demoCall('read', { path: 'src/price.js' }),
+    demoCall('read', { path: 'src/format.js' }),
   ),
-  says(
+  demoSays(
     'Six tasks, most of them independent; the documentation waits for two of the others.',
-    call('submit_plan', { tasks: PLAN as unknown as JsonObject[] }),
+    demoCall('submit_plan', { tasks: PLAN as unknown as JsonObject[] }),
   ),
-  says(
+  demoSays(
     'Receipts used format(), which another task has renamed meanwhile. That is quickly made good.',
-    call('submit_plan', {
+    demoCall('submit_plan', {
       tasks: [
         {
           id: 'receipt',
@@ -124,114 +124,114 @@ const COORDINATOR: readonly Answer[] = [
       ],
     }),
   ),
-  says(
+  demoSays(
     'The shop counts in whole cents, knows its stock, gives discounts, prints receipts and is documented. All tests pass on the merged result. The receipts took a second plan, because they used a function that was renamed at the same time.',
   ),
 ];
 
 const WORKERS: Readonly<Record<string, readonly Answer[]>> = {
   cents: [
-    says(
+    demoSays(
       'A sum of fractions is not exact; it has to be rounded to cents.',
-      call('edit', { path: 'src/price.js', old: '  return sum;', new: '  return Math.round(sum * 100) / 100;' }),
-      call('edit', {
+      demoCall('edit', { path: 'src/price.js', old: '  return sum;', new: '  return Math.round(sum * 100) / 100;' }),
+      demoCall('edit', {
         path: 'test/price.test.js',
         old: `test('a basket`,
         new: `test('three dimes are thirty cents', () => {\n  assert.equal(total([{ price: 0.1, count: 3 }]), 0.3);\n});\n\ntest('a basket`,
       }),
     ),
-    says('Does it hold?', TESTS),
-    submits('total() rounds to whole cents; tested with three items of 0.1.'),
+    demoSays('Does it hold?', TESTS),
+    demoSubmits('total() rounds to whole cents; tested with three items of 0.1.'),
   ],
   rename: [
-    says(
+    demoSays(
       'Two files know the name.',
-      call('edit', { path: 'src/format.js', old: 'function format(', new: 'function formatMoney(' }),
-      call('edit', { path: 'test/format.test.js', old: 'import { format }', new: 'import { formatMoney }' }),
-      call('edit', { path: 'test/format.test.js', old: 'format(3)', new: 'formatMoney(3)' }),
+      demoCall('edit', { path: 'src/format.js', old: 'function format(', new: 'function formatMoney(' }),
+      demoCall('edit', { path: 'test/format.test.js', old: 'import { format }', new: 'import { formatMoney }' }),
+      demoCall('edit', { path: 'test/format.test.js', old: 'format(3)', new: 'formatMoney(3)' }),
     ),
-    says('Now the tests.', TESTS),
-    submits('format() is formatMoney() in src/format.js and its test; nothing else used it.'),
+    demoSays('Now the tests.', TESTS),
+    demoSubmits('format() is formatMoney() in src/format.js and its test; nothing else used it.'),
   ],
   stock: [
-    says(
+    demoSays(
       'A shelf is a map from names to counts.',
-      write(
+      demoWrite(
         'src/stock.js',
         `// What is on the shelf.\n\nexport function inStock(shelf, name) {\n  return (shelf[name] ?? 0) > 0;\n}\n`,
       ),
-      write(
+      demoWrite(
         'test/stock.test.js',
-        testOf(
+        demoTest(
           { name: 'inStock', file: 'stock' },
           'an empty shelf has nothing',
           `assert.equal(inStock({}, 'tea'), false);`,
         ),
       ),
-      write('src/index.js', index(STOCK)),
+      demoWrite('src/index.js', demoIndex(STOCK)),
     ),
-    says('Run them all.', TESTS),
-    submits('inStock() with a test, exported from src/index.js.'),
+    demoSays('Run them all.', TESTS),
+    demoSubmits('inStock() with a test, exported from src/index.js.'),
   ],
   'discount again': [
-    says('Somebody else has added a line where I add mine.', call('read', { path: 'src/index.js' })),
-    says(
+    demoSays('Somebody else has added a line where I add mine.', demoCall('read', { path: 'src/index.js' })),
+    demoSays(
       'Both belong there.',
-      write('src/discount.js', discount()),
-      write('test/discount.test.js', discountTest()),
-      write('src/index.js', index(STOCK, DISCOUNT)),
+      demoWrite('src/discount.js', demoDiscount()),
+      demoWrite('test/discount.test.js', demoDiscountTest()),
+      demoWrite('src/index.js', demoIndex(STOCK, DISCOUNT)),
     ),
-    says('And the tests once more.', TESTS),
-    submits('discounted() with a test, exported beside inStock().'),
+    demoSays('And the tests once more.', TESTS),
+    demoSubmits('discounted() with a test, exported beside inStock().'),
   ],
   discount: [
-    says(
+    demoSays(
       'A percentage off, in whole cents.',
-      write('src/discount.js', discount()),
-      write('test/discount.test.js', discountTest()),
-      write('src/index.js', index(DISCOUNT)),
+      demoWrite('src/discount.js', demoDiscount()),
+      demoWrite('test/discount.test.js', demoDiscountTest()),
+      demoWrite('src/index.js', demoIndex(DISCOUNT)),
     ),
-    says('Run the tests.', TESTS),
-    submits('discounted() with a test, exported from src/index.js.'),
+    demoSays('Run the tests.', TESTS),
+    demoSubmits('discounted() with a test, exported from src/index.js.'),
   ],
   'receipt again': [
-    says(
+    demoSays(
       'With the new name this time.',
-      write('src/receipt.js', receipt('formatMoney')),
-      write('test/receipt.test.js', RECEIPT_TEST),
+      demoWrite('src/receipt.js', demoReceipt('formatMoney')),
+      demoWrite('test/receipt.test.js', RECEIPT_TEST),
     ),
-    says('The tests decide.', TESTS),
-    submits('receipt() with a test, on formatMoney().'),
+    demoSays('The tests decide.', TESTS),
+    demoSubmits('receipt() with a test, on formatMoney().'),
   ],
   receipt: [
-    says(
+    demoSays(
       'A line for each item, and the total.',
-      write('src/receipt.js', receipt('format')),
-      write('test/receipt.test.js', RECEIPT_TEST),
+      demoWrite('src/receipt.js', demoReceipt('format')),
+      demoWrite('test/receipt.test.js', RECEIPT_TEST),
     ),
-    says('Test it.', TESTS),
-    submits('receipt() with a test; money is formatted by format().'),
+    demoSays('Test it.', TESTS),
+    demoSubmits('receipt() with a test; money is formatted by format().'),
   ],
   docs: [
-    says('What is there to tell of?', call('glob', { pattern: 'src/*.js' })),
-    says(
+    demoSays('What is there to tell of?', demoCall('glob', { pattern: 'src/*.js' })),
+    demoSays(
       'One line each.',
-      call('edit', {
+      demoCall('edit', {
         path: 'README.md',
         old: 'A few functions for a small shop.',
         new: 'A few functions for a small shop: `total` counts in whole cents, `inStock` looks at the shelf.',
       }),
     ),
-    submits('The README says what total() and inStock() do.'),
+    demoSubmits('The README says what total() and inStock() do.'),
   ],
 };
 
-function discount(): string {
+function demoDiscount(): string {
   return `// Less for more.\n\nexport function discounted(price, percent) {\n  return Math.round(price * (100 - percent)) / 100;\n}\n`;
 }
 
-function discountTest(): string {
-  return testOf({ name: 'discounted', file: 'discount' }, 'a tenth off', 'assert.equal(discounted(10, 10), 9);');
+function demoDiscountTest(): string {
+  return demoTest({ name: 'discounted', file: 'discount' }, 'a tenth off', 'assert.equal(discounted(10, 10), 9);');
 }
 
 /** The text that identifies each worker: the part after the conversation that all share. */

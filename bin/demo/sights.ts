@@ -3,7 +3,7 @@
 import type { Shown } from '@drover/core/bus';
 import type { RunView } from '../views/view.ts';
 import type { Style } from '../views/text/style.ts';
-import { wrapped } from '../views/text/word-wrap.ts';
+import { wrapText } from '../views/text/word-wrap.ts';
 
 type Page = { readonly columns: number; readonly style: Style };
 
@@ -37,7 +37,7 @@ export class Sights implements RunView {
     const points = [this.#conflict(), this.#gate(), this.#throttle(), this.#cache()].filter(
       (line) => line !== undefined,
     );
-    const item = (line: string) => `  · ${wrapped(line, columns - 4).replaceAll('\n', '\n    ')}`;
+    const item = (line: string) => `  · ${wrapText(line, columns - 4).replaceAll('\n', '\n    ')}`;
     return [
       '',
       style('bold', 'What you saw'),

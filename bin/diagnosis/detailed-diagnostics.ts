@@ -11,13 +11,13 @@ import type { Provider } from '@drover/core/model/provider';
 import type { ModelEvent, ModelRequest } from '@drover/protocol/model';
 
 /** Diagnoses each request with its model, tokens and time. */
-export function diagnosedProvider(provider: Provider, diagnose: Diagnose): Provider {
-  return { ...provider, stream: (request, signal) => diagnosedAnswer(provider, diagnose, { request, signal }) };
+export function diagnoseProvider(provider: Provider, diagnose: Diagnose): Provider {
+  return { ...provider, stream: (request, signal) => diagnoseAnswer(provider, diagnose, { request, signal }) };
 }
 
 type Sent = { readonly request: ModelRequest; readonly signal: AbortSignal };
 
-async function* diagnosedAnswer(
+async function* diagnoseAnswer(
   provider: Provider,
   diagnose: Diagnose,
   { request, signal }: Sent,
@@ -45,7 +45,7 @@ async function* diagnosedAnswer(
 }
 
 /** Diagnoses what is kept: calls, waits, retries, tasks, merges and gates. */
-export function diagnosedStore(store: Store, diagnose: Diagnose): Store {
+export function diagnoseStore(store: Store, diagnose: Diagnose): Store {
   const begun = new Map<string, number>(); // by call
   return {
     note: (event) => store.note(event),

@@ -2,9 +2,9 @@
 
 import { exitCode } from '../start/exit-code.ts';
 import type { Io } from '../io.ts';
-import { isAscii, type Style, styleFor } from '../views/text/style.ts';
-import { clean, columnsOf } from '../views/text/terminal-text.ts';
-import { wrapped } from '../views/text/word-wrap.ts';
+import { isAsciiTerminal, type Style, textStyle } from '../views/text/style.ts';
+import { cleanText, terminalColumns } from '../views/text/terminal-text.ts';
+import { wrapText } from '../views/text/word-wrap.ts';
 
 /** `bad`: drover can't work until it is fixed. `note`: drover works, but the user should know. */
 type State = 'good' | 'note' | 'bad';
@@ -33,22 +33,23 @@ const LOOKS = {
 } as const satisfies Record<State, readonly [Parameters<Style>[0], string, string]>;
 
 /** One line per finding, with its fix below. */
-export function findingLines(findings: readonly Finding[], io: Io): string {
-  const style = styleFor(io.stdout, io.env);
-  const columns = columnsOf(io.stdout);
+export function doctorFindingLines(findings: readonly Finding[], io: Io): string {
+  const style = textStyle(io.stdout, io.env);
+  const columns = terminalColumns(io.stdout);
   const nameColumns = Math.max(...findings.map(({ check }) => check.length)) + 2;
   const indent = ' '.repeat('✓ '.length + nameColumns);
-  const block = (text: string): string => wrapped(clean(text), columns - indent.length).replaceAll('\n', `\n${indent}`);
+  const block = (text: string): string =>
+    wrapText(cleanText(text), columns - indent.length).replaceAll('\n', `\n${indent}`);
   const lines = findings.flatMap(({ check, state, says, fix }) => {
     const [format, sign, ascii] = LOOKS[state];
-    const mark = style(format, isAscii(io.env) ? ascii : sign);
+    const mark = style(format, isAsciiTerminal(io.env) ? ascii : sign);
     const advice = fix === undefined ? [] : [`${indent}${style('bold', block(fix))}`];
     return [`${mark} ${check.padEnd(nameColumns)}${block(says)}`, ...advice];
   });
-  return `${[...lines, '', verdict(findings)].join('\n')}\n`;
+  return `${[...lines, '', doctorVerdict(findings)].join('\n')}\n`;
 }
 
-function verdict(findings: readonly Finding[]): string {
+function doctorVerdict(findings: readonly Finding[]): string {
   const bad = findings.filter(({ state }) => state === 'bad').length;
   if (bad === 0) return 'drover can work here.';
   const must = bad === 1 ? 'One problem has' : `${bad} problems have`;

@@ -8,35 +8,35 @@ import { runChild } from '@drover/core/tools/process/child';
 import { childEnvironment, gitEnvironment } from '@drover/core/tools/process/environment';
 import { ripgrepFile } from '@drover/core/tools/files/ripgrep';
 import type { Io } from '../io.ts';
-import { codeOf } from '../start/settings.ts';
+import { errorCodeOf } from '../start/settings.ts';
 import type { Finding } from './finding.ts';
 
 const PROGRAM_MS_MAX = 10_000;
 const CHANGED_NAMED_MAX = 3;
 
-export async function machineFindings(io: Io, cwd: string): Promise<readonly Finding[]> {
+export async function checkMachine(io: Io, cwd: string): Promise<readonly Finding[]> {
   const found = await Promise.all([
-    gitFindings(io, cwd),
-    programFinding(io, {
+    checkMachineGit(io, cwd),
+    checkMachineProgram(io, {
       check: 'bash',
       file: async () => 'bash',
       fix: 'install bash: agents run their commands with it',
     }),
-    programFinding(io, {
+    checkMachineProgram(io, {
       check: 'ripgrep',
       file: ripgrepFile,
       fix: 'install drover again: agents search files with the ripgrep that comes with it',
     }),
-    processFinding(),
+    checkProcessListing(),
   ]);
   // The start script rejects an older Node before this runs.
   return [{ check: 'node', state: 'good', says: `${process.versions.node} (${io.node})` }, ...found.flat()];
 }
 
-async function gitFindings(io: Io, cwd: string): Promise<readonly Finding[]> {
+async function checkMachineGit(io: Io, cwd: string): Promise<readonly Finding[]> {
   try {
     const says = await checkGitVersion(cwd, childEnvironment(io.env));
-    return [{ check: 'git', state: 'good', says }, await repositoryFinding(io, cwd)];
+    return [{ check: 'git', state: 'good', says }, await checkHereIsRepository(io, cwd)];
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     return [{ check: 'git', state: 'bad', says: error.message }];
@@ -46,7 +46,7 @@ async function gitFindings(io: Io, cwd: string): Promise<readonly Finding[]> {
 type Program = { readonly check: string; readonly file: () => Promise<string>; readonly fix: string };
 
 /** Whether the program starts, and its version. */
-async function programFinding(io: Io, { check, file, fix }: Program): Promise<Finding> {
+async function checkMachineProgram(io: Io, { check, file, fix }: Program): Promise<Finding> {
   let output = '';
   const keep = (chunk: Buffer): undefined => void (output += chunk.toString());
   const child = { args: ['--version'], cwd: io.cwd, env: childEnvironment(io.env), callId: newId('call') };
@@ -64,7 +64,7 @@ async function programFinding(io: Io, { check, file, fix }: Program): Promise<Fi
 }
 
 /** A run needs a repository; a single agent does not. */
-async function repositoryFinding(io: Io, cwd: string): Promise<Finding> {
+async function checkHereIsRepository(io: Io, cwd: string): Promise<Finding> {
   const check = 'repository';
   try {
     const { top, branch, notIncluded } = await openRepository(cwd, gitEnvironment(io.env));
@@ -82,13 +82,13 @@ async function repositoryFinding(io: Io, cwd: string): Promise<Finding> {
 }
 
 /** drover finds leftover processes of commands through /proc. */
-async function processFinding(): Promise<Finding> {
+async function checkProcessListing(): Promise<Finding> {
   const check = 'processes';
   try {
     await Promise.all([readFile('/proc/self/stat'), readFile('/proc/self/environ')]);
     return { check, state: 'good', says: 'drover can find and stop every process that a command starts' };
   } catch (error) {
-    const says = `/proc cannot be read (${codeOf(error)}), so a command that leaves its process group outlives its call`;
+    const says = `/proc cannot be read (${errorCodeOf(error)}), so a command that leaves its process group outlives its call`;
     return { check, state: 'note', says };
   }
 }

@@ -3,21 +3,21 @@
 import { access, constants, mkdtemp, rmdir, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { UsageError } from '@drover/core/errors';
-import { checkLevel } from '../diagnostics.ts';
+import { checkDiagnosticsLevel } from '../diagnostics.ts';
 import type { Io } from '../io.ts';
 import {
-  checkAddresses,
-  codeOf,
+  checkEnvironmentAddresses,
+  errorCodeOf,
   type ConfigFile,
   type ConfigFiles,
-  configPaths,
+  findConfigPaths,
   readConfigFile,
   readProjectConfig,
   type Settings,
-  settingsFrom,
+  readSettings,
   stateFolder,
 } from '../start/settings.ts';
-import { isAscii } from '../views/text/style.ts';
+import { isAsciiTerminal } from '../views/text/style.ts';
 import type { Finding } from './finding.ts';
 import { statIfThere } from '@drover/core/files/lookup';
 
@@ -29,21 +29,21 @@ const COLUMNS_GOOD = 60;
 /** `settings`: read as far as possible; a file with mistakes counts as missing. */
 export type CheckedPlace = { readonly findings: readonly Finding[]; readonly settings: Settings | undefined };
 
-export async function lookAtPlace(io: Io, cwd: string): Promise<CheckedPlace> {
-  let paths: Awaited<ReturnType<typeof configPaths>>;
+export async function checkPlaceForDoctor(io: Io, cwd: string): Promise<CheckedPlace> {
+  let paths: Awaited<ReturnType<typeof findConfigPaths>>;
   try {
-    paths = await configPaths(io, cwd);
+    paths = await findConfigPaths(io, cwd);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     const homeless: Finding = { check: 'state', state: 'bad', says: error.message };
-    return { findings: [homeless, terminalFinding(io)], settings: undefined };
+    return { findings: [homeless, checkTerminalFinding(io)], settings: undefined };
   }
   const [user, project] = await Promise.all([
-    fileFinding('your config', paths.user, readConfigFile),
-    paths.project === undefined ? NO_PROJECT : fileFinding('project config', paths.project, readProjectConfig),
+    checkConfigFile('your config', paths.user, readConfigFile),
+    paths.project === undefined ? NO_PROJECT : checkConfigFile('project config', paths.project, readProjectConfig),
   ]);
   const files = { userPath: paths.user, user: user.file, project: project.file };
-  const { finding: environment, settings } = await readEnvironment(files, io, cwd);
+  const { finding: environment, settings } = await checkEnvironment(files, io, cwd);
   const warnings = (settings?.warnings ?? []).map((says): Finding => ({
     check: 'project config',
     state: 'note',
@@ -51,12 +51,12 @@ export async function lookAtPlace(io: Io, cwd: string): Promise<CheckedPlace> {
   }));
   const home = stateFolder(io);
   const findings = [
-    await stateFinding(home),
-    await diskFinding(home),
+    await checkStateFolder(home),
+    await checkDiskSpace(home),
     user.finding,
     ...(warnings.length === 0 ? [project.finding] : warnings),
     environment,
-    terminalFinding(io),
+    checkTerminalFinding(io),
   ];
   return { findings, settings };
 }
@@ -70,7 +70,7 @@ const NO_PROJECT: Read = {
 
 type ReadConfig = (path: string) => Promise<ConfigFile | undefined>;
 
-async function fileFinding(check: string, path: string, read: ReadConfig): Promise<Read> {
+async function checkConfigFile(check: string, path: string, read: ReadConfig): Promise<Read> {
   try {
     const file = await read(path);
     if (file === undefined) {
@@ -88,11 +88,11 @@ async function fileFinding(check: string, path: string, read: ReadConfig): Promi
   }
 }
 
-async function stateFinding(home: string): Promise<Finding> {
+async function checkStateFolder(home: string): Promise<Finding> {
   const check = 'state';
   const fix = 'make it writable, or set DROVER_HOME to a folder that is';
   try {
-    const place = await nearestFolder(home);
+    const place = await nearestExistingFolder(home);
     if (place !== home) {
       await access(`${place}/.`, constants.W_OK); // with the dot, a file in its place is refused
       return { check, state: 'good', says: `${home}, which will be made` };
@@ -100,42 +100,42 @@ async function stateFinding(home: string): Promise<Finding> {
     await rmdir(await mkdtemp(join(home, '.doctor-')));
     return { check, state: 'good', says: home };
   } catch (error) {
-    return { check, state: 'bad', says: `cannot write to ${home} (${codeOf(error)})`, fix };
+    return { check, state: 'bad', says: `cannot write to ${home} (${errorCodeOf(error)})`, fix };
   }
 }
 
-async function diskFinding(home: string): Promise<Finding> {
+async function checkDiskSpace(home: string): Promise<Finding> {
   const check = 'disk';
   try {
-    const { bavail, bsize } = await statfs(await nearestFolder(home));
+    const { bavail, bsize } = await statfs(await nearestExistingFolder(home));
     const free = (bavail * bsize) / GIB;
     const says = `${free.toFixed(1)} GiB free for journals and workspaces`;
     if (free >= FREE_GIB_GOOD) return { check, state: 'good', says };
     const fix = 'drover gc removes what no run needs; DROVER_HOME moves everything to another disk';
     return { check, state: free >= FREE_GIB_MIN ? 'note' : 'bad', says, fix };
   } catch (error) {
-    return { check, state: 'note', says: `free space is unknown (${codeOf(error)})` };
+    return { check, state: 'note', says: `free space is unknown (${errorCodeOf(error)})` };
   }
 }
 
 /** The folder itself, or its nearest ancestor that exists. */
-async function nearestFolder(path: string): Promise<string> {
+async function nearestExistingFolder(path: string): Promise<string> {
   for (let folder = path; ; folder = dirname(folder)) {
     const found = await statIfThere(folder);
     if (found !== undefined || dirname(folder) === folder) return folder;
   }
 }
 
-async function readEnvironment(
+async function checkEnvironment(
   files: ConfigFiles,
   io: Io,
   cwd: string,
 ): Promise<{ readonly finding: Finding; readonly settings: Settings | undefined }> {
   const check = 'environment';
   try {
-    checkAddresses(io.env);
-    checkLevel(io.env);
-    const settings = await settingsFrom(files, io, cwd);
+    checkEnvironmentAddresses(io.env);
+    checkDiagnosticsLevel(io.env);
+    const settings = await readSettings(files, io, cwd);
     return { finding: { check, state: 'good', says: 'drover can read all its variables' }, settings };
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
@@ -143,12 +143,12 @@ async function readEnvironment(
   }
 }
 
-function terminalFinding({ stdin, stdout, env }: Io): Finding {
+function checkTerminalFinding({ stdin, stdout, env }: Io): Finding {
   const check = 'terminal';
   if (stdout.isTTY !== true || stdin.isTTY !== true)
     return { check, state: 'note', says: 'not a terminal, so drover cannot ask: calls that need approval are denied' };
   const columns = stdout.columns ?? 0;
-  const says = `${columns} columns, ${env['TERM'] ?? 'of no known kind'}${isAscii(env) ? ', plain ASCII' : ''}`;
+  const says = `${columns} columns, ${env['TERM'] ?? 'of no known kind'}${isAsciiTerminal(env) ? ', plain ASCII' : ''}`;
   if (env['TERM'] === 'dumb')
     return { check, state: 'note', says: `${says}: no dashboard and no chat`, fix: 'set TERM to what it really is' };
   if (columns < COLUMNS_GOOD) return { check, state: 'note', says: `${says}: lines will be cut`, fix: 'widen it' };

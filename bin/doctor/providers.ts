@@ -8,11 +8,11 @@ import { knownProviders } from '@drover/core/model/catalog';
 import type { Provider } from '@drover/core/model/provider';
 import { buildRequest } from '@drover/core/model/request';
 import { defaultModel } from '../model/model-names.ts';
-import { chooseModel, apiKeyIn, type ModelChoice } from '../model/model-choice.ts';
-import { shownAddress } from '../model/list-models.ts';
+import { chooseModel, readApiKey, type ModelChoice } from '../model/model-choice.ts';
+import { providerAddressWithoutLogin } from '../model/list-models.ts';
 import { openProvider } from '../model/open-provider.ts';
-import { type Settings, textOf } from '../start/settings.ts';
-import { duration } from '../views/text/figures.ts';
+import { type Settings, environmentText } from '../start/settings.ts';
+import { durationText } from '../views/text/figures.ts';
 import type { Finding } from './finding.ts';
 
 const ASK_MS_MAX = 30_000;
@@ -27,8 +27,8 @@ const CHEAPEST: ReadonlyMap<string, string> = new Map([
 
 type Usable = { readonly id: string; readonly how: string };
 
-export function providerFindings(settings: Settings, model: string | undefined, cwd: string): readonly Finding[] {
-  const [usable, broken] = sorted(settings);
+export function checkProviders(settings: Settings, model: string | undefined, cwd: string): readonly Finding[] {
+  const [usable, broken] = sortProvidersForDoctor(settings);
   const none: Finding = {
     check: 'providers',
     state: 'bad',
@@ -40,7 +40,7 @@ export function providerFindings(settings: Settings, model: string | undefined, 
     state: 'good',
     says: usable.map(({ id, how }) => `${id} (${how})`).join(', '),
   };
-  const choice = modelFinding(settings, model, cwd);
+  const choice = checkModelForDoctor(settings, model, cwd);
   // A user of a scripted model needs no key.
   const isReady = usable.length > 0 || choice.state === 'good';
   return [...(usable.length > 0 ? [found] : isReady ? [] : [none]), ...broken, choice];
@@ -54,13 +54,14 @@ type Keyed = {
   readonly isConfigured: boolean;
 };
 
-function sorted(settings: Settings): readonly [readonly Usable[], readonly Finding[]] {
+function sortProvidersForDoctor(settings: Settings): readonly [readonly Usable[], readonly Finding[]] {
   const usable: Usable[] = [];
   const broken: Finding[] = [];
   const look = ({ id, keyEnv, address, isConfigured }: Keyed): void => {
-    const where = address === undefined ? '' : ` at ${shownAddress(address)}`;
+    const where = address === undefined ? '' : ` at ${providerAddressWithoutLogin(address)}`;
     try {
-      if (apiKeyIn(settings, keyEnv) !== undefined) usable.push({ id, how: `${keyEnv} is set${where && `,${where}`}` });
+      if (readApiKey(settings, keyEnv) !== undefined)
+        usable.push({ id, how: `${keyEnv} is set${where && `,${where}`}` });
       else if (isConfigured) {
         const says = `your config names ${keyEnv} for ${id}, and it is not set`;
         broken.push({ check: 'providers', state: 'note', says, fix: `export ${keyEnv}=…` });
@@ -73,16 +74,16 @@ function sorted(settings: Settings): readonly [readonly Usable[], readonly Findi
   };
   for (const { id, keyEnv, baseUrlEnv } of knownProviders) {
     if (!settings.providers.has(id))
-      look({ id, keyEnv, address: textOf(settings.env, baseUrlEnv), isConfigured: false });
+      look({ id, keyEnv, address: environmentText(settings.env, baseUrlEnv), isConfigured: false });
   }
   for (const [id, { baseUrl, keyEnv }] of settings.providers) {
-    if (keyEnv === undefined) usable.push({ id, how: `without a key, at ${shownAddress(baseUrl)}` });
+    if (keyEnv === undefined) usable.push({ id, how: `without a key, at ${providerAddressWithoutLogin(baseUrl)}` });
     else look({ id, keyEnv, address: baseUrl, isConfigured: true });
   }
   return [usable, broken];
 }
 
-function modelFinding(settings: Settings, wanted: string | undefined, cwd: string): Finding {
+function checkModelForDoctor(settings: Settings, wanted: string | undefined, cwd: string): Finding {
   const check = 'model';
   const byKey = defaultModel(settings);
   const label = wanted ?? settings.model ?? byKey?.label;
@@ -102,13 +103,13 @@ function modelFinding(settings: Settings, wanted: string | undefined, cwd: strin
 }
 
 /** Sends one short request to each usable provider, through the same code path as an agent. */
-export async function answerFindings(
+export async function checkProviderAnswers(
   settings: Settings,
   model: string | undefined,
   cwd: string,
 ): Promise<readonly Finding[]> {
-  const labels = model === undefined ? labelsIn(settings) : [model];
-  const asked = await Promise.all(labels.map((label) => answerFinding(label, settings, cwd)));
+  const labels = model === undefined ? listLabelsToAsk(settings) : [model];
+  const asked = await Promise.all(labels.map((label) => checkProviderAnswer(label, settings, cwd)));
   const unasked = [...settings.providers.keys()].filter(
     (id) => model === undefined && !labels.some((label) => label.startsWith(`${id}/`)),
   );
@@ -121,13 +122,13 @@ export async function answerFindings(
   ];
 }
 
-function labelsIn(settings: Settings): readonly string[] {
+function listLabelsToAsk(settings: Settings): readonly string[] {
   const own = settings.model === undefined ? [] : [settings.model];
   const others = [...CHEAPEST].filter(([id]) => !own.some((label) => label.startsWith(`${id}/`)));
   return [...own, ...others.map(([id, name]) => `${id}/${name}`)];
 }
 
-async function answerFinding(label: string, settings: Settings, cwd: string): Promise<Finding | undefined> {
+async function checkProviderAnswer(label: string, settings: Settings, cwd: string): Promise<Finding | undefined> {
   let model: ModelChoice;
   try {
     model = chooseModel(label, settings, cwd);
@@ -141,20 +142,20 @@ async function answerFinding(label: string, settings: Settings, cwd: string): Pr
   try {
     const { provider, close } = await openProvider(model, settings);
     try {
-      await hear(provider, model.name);
+      await askProviderForAnswer(provider, model.name);
     } finally {
       await close();
     }
-    const says = `${label} answers, after ${duration(performance.now() - startedAt)}`;
+    const says = `${label} answers, after ${durationText(performance.now() - startedAt)}`;
     return { check, state: 'good', says, asked: true };
   } catch (error) {
     if (error instanceof UsageError) return { check, state: 'bad', says: error.message };
     if (!(error instanceof DroverError)) throw error;
-    return { check, state: 'bad', ...explained(error.failure, model), asked: true };
+    return { check, state: 'bad', ...explainProviderFailure(error.failure, model), asked: true };
   }
 }
 
-async function hear(provider: Provider, model: string): Promise<void> {
+async function askProviderForAnswer(provider: Provider, model: string): Promise<void> {
   const request = buildRequest({
     provider,
     model,
@@ -169,8 +170,11 @@ async function hear(provider: Provider, model: string): Promise<void> {
   }
 }
 
-function explained(failure: Failure, model: ModelChoice): Pick<Finding, 'says' | 'fix'> {
-  const where = model.kind === 'served' && model.baseUrl !== undefined ? shownAddress(model.baseUrl) : 'the provider';
+function explainProviderFailure(failure: Failure, model: ModelChoice): Pick<Finding, 'says' | 'fix'> {
+  const where =
+    model.kind === 'served' && model.baseUrl !== undefined
+      ? providerAddressWithoutLogin(model.baseUrl)
+      : 'the provider';
   const says = `${model.label}: ${describe(failure)}`;
   switch (failure.kind) {
     case 'provider.rejected': {

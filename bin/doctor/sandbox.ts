@@ -15,22 +15,22 @@ import type { Finding } from './finding.ts';
 const check = 'sandbox';
 
 /** Probes anew, without the stored result, and stores nothing. */
-export async function sandboxFindings(io: Io, settings: Settings | undefined): Promise<readonly Finding[]> {
+export async function checkSandbox(io: Io, settings: Settings | undefined): Promise<readonly Finding[]> {
   const state = await mkdtemp(join(tmpdir(), 'drover-doctor-'));
   try {
     const found = await findSandbox(io, state, { again: true });
-    return [...stateFindings(found, io, settings), ...attemptFindings(found)];
+    return [...sandboxStateFindings(found, io, settings), ...escapeAttemptFindings(found)];
   } finally {
     await rm(state, { recursive: true, force: true });
   }
 }
 
-function stateFindings(found: FoundSandbox, io: Io, settings: Settings | undefined): readonly Finding[] {
+function sandboxStateFindings(found: FoundSandbox, io: Io, settings: Settings | undefined): readonly Finding[] {
   const mode = settings?.sandbox ?? (isContinuousIntegration(io.env) ? 'required' : 'auto');
   if (found.works) {
     const says = `${found.system.version} contains the commands of agents`;
     const off: Finding = { check, state: 'note', says: `your config sets sandbox: off, so commands run in the open` };
-    return mode === 'off' ? [off] : [{ check, state: 'good', says }, limitsFinding(found.system)];
+    return mode === 'off' ? [off] : [{ check, state: 'good', says }, checkSandboxLimits(found.system)];
   }
   const { missing, fix } = found;
   if (mode === 'required') return [{ check, state: 'bad', says: `${missing}, and commands must be contained`, fix }];
@@ -38,7 +38,7 @@ function stateFindings(found: FoundSandbox, io: Io, settings: Settings | undefin
 }
 
 /** Linux does not count the processes of root unless they are in a control group. */
-function limitsFinding({ limits, backend }: SandboxSystem): Finding {
+function checkSandboxLimits({ limits, backend }: SandboxSystem): Finding {
   const group = openControlGroup('doctor', limits);
   group.close();
   const isRoot = process.getuid?.() === 0;
@@ -50,7 +50,7 @@ function limitsFinding({ limits, backend }: SandboxSystem): Finding {
   return { check, state: 'note', says: 'nothing bounds how many processes a command of root can start', fix };
 }
 
-function attemptFindings({ checks }: FoundSandbox): readonly Finding[] {
+function escapeAttemptFindings({ checks }: FoundSandbox): readonly Finding[] {
   return checks.map(({ name, contained }) =>
     contained
       ? { check, state: 'good', says: `a command inside tried to ${name}, and could not` }

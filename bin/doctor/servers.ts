@@ -2,32 +2,32 @@
 
 import { UsageError } from '@drover/core/errors';
 import type { Io } from '../io.ts';
-import { listServers } from '../mcp/server-list.ts';
+import { findMcpServers } from '../mcp/server-list.ts';
 import { ONLY_APPROVED, type Settings } from '../start/settings.ts';
-import { findProject } from '../trust/open-project.ts';
+import { findTrustProject } from '../trust/open-project.ts';
 import type { Finding } from './finding.ts';
 
 const check = 'mcp';
 
-export async function serverFindings(settings: Settings, cwd: string, io: Io): Promise<readonly Finding[]> {
+export async function checkMcpServers(settings: Settings, cwd: string, io: Io): Promise<readonly Finding[]> {
   try {
-    const project = await findProject(io, cwd, ONLY_APPROVED);
-    const { servers, warnings } = await listServers({ settings, top: cwd, sources: { project, files: [] } }, io);
+    const project = await findTrustProject(io, cwd, ONLY_APPROVED);
+    const { servers, warnings } = await findMcpServers({ settings, top: cwd, sources: { project, files: [] } }, io);
     const notes = warnings.map((says): Finding => ({ check, state: 'note', says }));
     if (servers.length === 0) return notes;
-    const { tryServers } = await import('../mcp/try-servers.ts');
+    const { tryMcpServers } = await import('../mcp/try-servers.ts');
     const specs = servers.map(({ spec }) => spec);
-    const tried = await tryServers(specs, { settings, top: cwd, io });
-    return [...notes, ...tried.flatMap((each) => findingsOf(each, specs))];
+    const tried = await tryMcpServers(specs, { settings, top: cwd, io });
+    return [...notes, ...tried.flatMap((each) => triedServerFindings(each, specs))];
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     return [{ check, state: 'bad', says: error.message }];
   }
 }
 
-type Tried = Awaited<ReturnType<typeof import('../mcp/try-servers.ts').tryServers>>[number];
+type Tried = Awaited<ReturnType<typeof import('../mcp/try-servers.ts').tryMcpServers>>[number];
 
-function findingsOf(
+function triedServerFindings(
   { name, works, says, leftOut }: Tried,
   specs: readonly { readonly name: string; readonly isRequired: boolean }[],
 ): readonly Finding[] {

@@ -5,16 +5,16 @@ import { UsageError } from '@drover/core/errors';
 import { type Extensions, NO_EXTENSIONS } from '@drover/core/hooks/extensions';
 import type { Agent, PlannedTask } from '@drover/protocol/plan';
 import type { Project } from '@drover/trust/project';
-import { complain, type Io } from '../io.ts';
+import { printError, type Io } from '../io.ts';
 import { chooseModel } from '../model/model-choice.ts';
-import { homeOf, type Settings, textOf } from '../start/settings.ts';
+import { homeFolder, type Settings, environmentText } from '../start/settings.ts';
 import { statIfThere } from '@drover/core/files/lookup';
 
 /** Warnings about files with mistakes go to standard error. */
 export async function loadExtensions(project: Project, settings: Settings, io: Io): Promise<Extensions> {
-  const folders = userFolders(io.env);
+  const folders = userExtensionFolders(io.env);
   const here = [project.trusted('skill'), project.trusted('agent'), project.trusted('hooks')];
-  const isEmpty = here.every((files) => files.length === 0) && !(await anyThere(folders));
+  const isEmpty = here.every((files) => files.length === 0) && !(await hasExtensionFolder(folders));
   // Most starts find none, and parsers take time to load.
   if (isEmpty) return { ...NO_EXTENSIONS, hooks: settings.hooks };
   const [{ ofProject, ofUser }, { readSkills }, { readAgents }, { readClaudeHooks }] = await Promise.all([
@@ -32,9 +32,9 @@ export async function loadExtensions(project: Project, settings: Settings, io: I
   const skills = readSkills([...(skillFiles ?? []), ...ownSkills.files]);
   const agents = await readAgents([...(agentFiles ?? []), ...ownAgents.files, ...ownToml.files]);
   const hooks = readClaudeHooks(hookFiles ?? []);
-  const usable = agents.agents.map((agent) => withModel(agent, settings, project.repository));
+  const usable = agents.agents.map((agent) => checkAgentModel(agent, settings, project.repository));
   const warnings = [ownSkills, ownAgents, ownToml, skills, agents, hooks].flatMap((each) => each.warnings);
-  for (const warning of [...warnings, ...usable.flatMap((each) => each.warnings)]) await complain(io, warning);
+  for (const warning of [...warnings, ...usable.flatMap((each) => each.warnings)]) await printError(io, warning);
   return {
     skills: skills.skills,
     agents: usable.map(({ agent }) => agent),
@@ -43,15 +43,15 @@ export async function loadExtensions(project: Project, settings: Settings, io: I
 }
 
 /** Throws UsageError for a task whose agent is not there, before anything is spent. */
-export function checkAgents(tasks: readonly PlannedTask[], { agents }: Pick<Extensions, 'agents'>): void {
+export function checkPlannedAgents(tasks: readonly PlannedTask[], { agents }: Pick<Extensions, 'agents'>): void {
   for (const { id, agent } of tasks)
     if (agent !== undefined && !agents.some(({ name }) => name === agent))
       throw new UsageError(
-        `the task ${id} names the agent '${agent}', which is not here; ${agentsThere(agents)}, and drover trust lists those that wait for an approval`,
+        `the task ${id} names the agent '${agent}', which is not here; ${listAgentNames(agents)}, and drover trust lists those that wait for an approval`,
       );
 }
 
-function agentsThere(agents: readonly Pick<Agent, 'name'>[]): string {
+function listAgentNames(agents: readonly Pick<Agent, 'name'>[]): string {
   return agents.length === 0 ? 'there are no agents' : `there are: ${agents.map(({ name }) => name).join(', ')}`;
 }
 
@@ -61,21 +61,21 @@ type UserFolders = {
   readonly tomlAgents: readonly string[];
 };
 
-function userFolders(env: Io['env']): UserFolders {
-  const home = homeOf(env);
-  const base = textOf(env, 'XDG_CONFIG_HOME');
+function userExtensionFolders(env: Io['env']): UserFolders {
+  const home = homeFolder(env);
+  const base = environmentText(env, 'XDG_CONFIG_HOME');
   const own = join(base !== undefined && isAbsolute(base) ? base : join(home, '.config'), 'drover');
   const named = (name: string) => [join(own, name), join(home, '.agents', name), join(home, '.claude', name)];
   return { skills: named('skills'), agents: named('agents'), tomlAgents: [join(home, '.codex', 'agents')] };
 }
 
-async function anyThere(folders: UserFolders): Promise<boolean> {
+async function hasExtensionFolder(folders: UserFolders): Promise<boolean> {
   const found = await Promise.all(Object.values(folders).flat().map(statIfThere));
   return found.some((each) => each !== undefined);
 }
 
 /** The agent with the label of its model; without its model, and with a warning, if drover can't ask it. */
-function withModel(agent: Agent, settings: Settings, top: string): { agent: Agent; warnings: readonly string[] } {
+function checkAgentModel(agent: Agent, settings: Settings, top: string): { agent: Agent; warnings: readonly string[] } {
   const { model, ...others } = agent;
   if (model === undefined) return { agent, warnings: [] };
   try {

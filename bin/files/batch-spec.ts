@@ -1,7 +1,7 @@
 // The batch spec: its schema, and its reader, which keeps the place of every key.
 //
 // Mistakes of the spec by itself are told here. Mistakes that only show next to a repository are told later
-// (`refuseSpec`), at the places of the keys.
+// (`refuseBatchSpec`), at the places of the keys.
 
 import { createHash } from 'node:crypto';
 import { basename, relative, resolve } from 'node:path';
@@ -20,8 +20,8 @@ import { templateNames, quotedTemplates, TEMPLATE_NAMES, templateVariable } from
 import { UsageError } from '@drover/core/errors';
 import { requireOwnFile } from '@drover/core/files/own-file';
 import { suggestion } from '@drover/documents/suggestion';
-import { requireDocument } from './document.ts';
-import { budget, duration, parsed, text, texts, wholeNumberFrom } from './values.ts';
+import { requireFileDocument } from './document.ts';
+import { budget, duration, parsedField, text, texts, wholeNumberField } from './values.ts';
 
 const WORKERS_MAX = 128;
 const GROUP_FILES_MAX = 1_000;
@@ -30,7 +30,7 @@ const FAILURES_MAX = 100_000;
 
 // ── the schema ────────────────────────────────────────────────────────────────────────────────
 
-const glob = parsed((written) => {
+const glob = parsedField((written) => {
   const problem = globProblem(written);
   if (problem !== undefined) throw new UsageError(problem);
   return written;
@@ -43,7 +43,9 @@ const select = z
       .exactOptional()
       .describe('Globs, relative to the top of the repository; or the path of a list of files, - for standard input.'),
     exclude: z.array(glob).exactOptional().describe('Globs of files to leave out.'),
-    contains: parsed(parsePattern).exactOptional().describe('A regular expression that must match in the file.'),
+    contains: parsedField(parseSpecPattern)
+      .exactOptional()
+      .describe('A regular expression that must match in the file.'),
     diff: text.exactOptional().describe('Only files that changed in this range, such as main...HEAD.'),
     command: text.exactOptional().describe('A command that prints paths, each ended by NUL, or items as JSON lines.'),
     repos: text.exactOptional().describe('The path of a file that names repositories.'),
@@ -66,7 +68,7 @@ const group = z.union([
   z
     .strictObject({
       by: by.default('file').describe('Which files become one task.'),
-      max: wholeNumberFrom(1, GROUP_FILES_MAX)
+      max: wholeNumberField(1, GROUP_FILES_MAX)
         .default(GROUP_FILES_DEFAULT)
         .describe('Maximum number of files in a task.'),
     })
@@ -88,8 +90,8 @@ const task = z.strictObject({
 });
 
 const stopWhenFailed = z.union([
-  parsed(parsePercent, { pattern: '^(100(\\.0+)?|\\d{1,2}(\\.\\d+)?)\\s*%$' }),
-  wholeNumberFrom(1, FAILURES_MAX).transform((count): StopWhenFailed => ({ count })),
+  parsedField(parseSpecPercent, { pattern: '^(100(\\.0+)?|\\d{1,2}(\\.\\d+)?)\\s*%$' }),
+  wholeNumberField(1, FAILURES_MAX).transform((count): StopWhenFailed => ({ count })),
 ]);
 
 const limits = z
@@ -121,13 +123,13 @@ const fields = z
     setup: texts.exactOptional().describe('Commands that prepare each workspace before work or tests begin in it.'),
     limits: limits.exactOptional().describe('What a batch may take.'),
     vars: z.record(z.string(), text).exactOptional().describe('Values for {{ vars.NAME }}.'),
-    workers: wholeNumberFrom(0, WORKERS_MAX).exactOptional().describe('Number of tasks to run at once.'),
+    workers: wholeNumberField(0, WORKERS_MAX).exactOptional().describe('Number of tasks to run at once.'),
     deliver: z.enum(['branch', 'merge', 'patch']).exactOptional().describe('How the landed work is handed over.'),
   })
   .describe('One task for each file, folder, package or repository that is selected.');
 
 export const batchSchema = fields
-  .superRefine(checkTemplates)
+  .superRefine(checkSpecTemplates)
   .transform((spec): Omit<BatchSpec, 'name'> & { name?: string } => {
     const { version: _, task: template, ...others } = spec;
     const { gate = [], ...written } = template;
@@ -142,7 +144,7 @@ export const batchSchema = fields
     };
   });
 
-function checkTemplates(spec: z.output<typeof fields>, context: z.RefinementCtx): void {
+function checkSpecTemplates(spec: z.output<typeof fields>, context: z.RefinementCtx): void {
   const { id, title, prompt, gate } = spec.task;
   const known = [...TEMPLATE_NAMES, ...Object.keys(spec.vars ?? {}).map((name) => `vars.${name}`)];
   const tell = (path: (string | number)[], piece: string, message: string) =>
@@ -171,7 +173,7 @@ function checkTemplates(spec: z.output<typeof fields>, context: z.RefinementCtx)
   else gate?.forEach((command, at) => checkCommand(['gate', at], command));
 }
 
-function parsePattern(written: string): RegExp {
+function parseSpecPattern(written: string): RegExp {
   try {
     return new RegExp(written, 'm');
   } catch (error) {
@@ -182,7 +184,7 @@ function parsePattern(written: string): RegExp {
   }
 }
 
-function parsePercent(written: string): StopWhenFailed {
+function parseSpecPercent(written: string): StopWhenFailed {
   const [, digits] = /^(\d{1,3}(?:\.\d+)?)\s*%$/.exec(written) ?? [];
   const percent = Number(digits);
   if (!(percent > 0 && percent <= 100))
@@ -203,18 +205,18 @@ export type SpecFile = {
 };
 
 /** Throws UsageError. */
-export async function readSpec(path: string, cwd: string): Promise<SpecFile> {
+export async function readBatchSpec(path: string, cwd: string): Promise<SpecFile> {
   const file = relative(cwd, resolve(cwd, path)) || path;
   const bytes = await requireOwnFile(
     { path: resolve(cwd, path) },
     ({ kind, problem, fix }) => `${file} ${problem}; ${kind === 'missing' ? 'name a batch spec' : fix}`,
   );
-  const { spec, place } = parseSpec(bytes.toString('utf8'), file);
+  const { spec, place } = parseBatchSpec(bytes.toString('utf8'), file);
   return { spec, file, sha256: createHash('sha256').update(bytes).digest('hex'), place };
 }
 
 /** The keys of a spec whose values are commands. */
-export function commandKeys({
+export function listSpecCommandKeys({
   select,
   task: { gates: taskGates },
   gates: batchGates,
@@ -229,20 +231,20 @@ export function commandKeys({
 }
 
 /** Throws UsageError. */
-export function parseSpec(written: string, file: string): Pick<SpecFile, 'spec' | 'place'> {
-  const { value, place } = requireDocument(written, file, { what: 'the batch spec', schema: batchSchema });
+export function parseBatchSpec(written: string, file: string): Pick<SpecFile, 'spec' | 'place'> {
+  const { value, place } = requireFileDocument(written, file, { what: 'the batch spec', schema: batchSchema });
   const steps = (key: string) => key.split('.').map((step) => (/^\d+$/.test(step) ? Number(step) : step));
-  return { spec: { name: nameFrom(file), ...value }, place: (key) => place(steps(key)) };
+  return { spec: { name: batchNameFromFile(file), ...value }, place: (key) => place(steps(key)) };
 }
 
 /** Throws UsageError if there are any mistakes. */
-export function refuseSpec(problems: readonly SpecProblem[], { place }: SpecFile): void {
+export function refuseBatchSpec(problems: readonly SpecProblem[], { place }: SpecFile): void {
   if (problems.length === 0) return;
   const line = ({ key, message, near }: SpecProblem) =>
     `${place(key)}: ${message}${near === undefined ? '' : suggestion(near.word, near.known)}`;
   throw new UsageError(problems.map(line).join('\n'));
 }
 
-function nameFrom(file: string): string {
+function batchNameFromFile(file: string): string {
   return basename(file).replace(/\.ya?ml$/, '');
 }

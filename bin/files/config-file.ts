@@ -10,14 +10,14 @@ import { HOOK_MOMENTS } from '@drover/core/hooks/hook';
 import type { Effect } from '@drover/core/permission/rules';
 import { isAddress } from '../start/quantities.ts';
 import { parseAuthor } from '../start/result-options.ts';
-import { readServedRule } from '../permission/rule-names.ts';
-import { parseHost, SANDBOX_MODES } from '../sandbox/hosts-and-modes.ts';
+import { readServedToolRule } from '../permission/rule-names.ts';
+import { parseSandboxHost, SANDBOX_MODES } from '../sandbox/hosts-and-modes.ts';
 import type { ReadDocument } from '@drover/documents/read-document';
-import { requireDocument } from './document.ts';
+import { requireFileDocument } from './document.ts';
 import { mcpEntries } from './mcp-file.ts';
-import { duration, mapOf, numberFrom, parsed, text, texts, wholeNumberFrom } from './values.ts';
+import { duration, mapField, numberField, parsedField, text, texts, wholeNumberField } from './values.ts';
 
-const address = parsed(
+const address = parsedField(
   (written) => {
     if (isAddress(written)) return written;
     throw new UsageError(`'${written}' is not an http or https address`);
@@ -33,7 +33,7 @@ const provider = z
   })
   .transform(({ api, baseUrl, keyEnv }) => ({ api, baseUrl, keyEnv }));
 
-const dollars = numberFrom(0, 1_000_000, 'US dollars per million tokens');
+const dollars = numberField(0, 1_000_000, 'US dollars per million tokens');
 const price = z
   .strictObject({
     input: dollars.describe('For a million tokens of input.'),
@@ -43,7 +43,7 @@ const price = z
   })
   .transform(({ input, output, cacheRead = input, cacheWrite = input }) => ({ input, output, cacheRead, cacheWrite }));
 
-const rules = (effect: Effect) => z.array(parsed((written) => readServedRule(written, effect)));
+const rulesField = (effect: Effect) => z.array(parsedField((written) => readServedToolRule(written, effect)));
 
 const modelList = z.union([
   text.transform((name): readonly string[] => [name]),
@@ -62,7 +62,7 @@ const HOOK_POINTS = HOOK_MOMENTS.flatMap((moment) => [`before ${moment}`, `after
 const hook = z.strictObject({
   at: z.enum(HOOK_POINTS).describe('When it runs. A hook before a merge is a gate.'),
   run: text.describe('The command.'),
-  tools: parsed(parsePattern, { examples: ['shell|edit'] })
+  tools: parsedField(parseConfigPattern, { examples: ['shell|edit'] })
     .exactOptional()
     .describe('Tools whose calls it is for, as a regular expression for the whole name. Default: all tools.'),
   timeout: duration.exactOptional().describe('How long it may take. Default: 1m.'),
@@ -84,42 +84,42 @@ export const configSchema = z.strictObject({
     .describe(
       'Models of a run by role. In a list, each model is asked only if the one before stays unavailable after retries. --model, --plan-model and --work-model win over it. Default: model for plan and work, and no review.',
     ),
-  providers: mapOf(provider)
+  providers: mapField(provider)
     .exactOptional()
     .describe(
       'Further servers, by the name that --model calls them by. api is anthropic, openai (Responses) or openai-chat (Chat Completions); keyEnv is the variable that holds the key, never the key itself. Default: none. anthropic, openai and openai-chat are known.',
     ),
-  prices: mapOf(price)
+  prices: mapField(price)
     .exactOptional()
     .describe(
       'US dollars per million tokens, by model, where drover does not know them or you pay others. Default: what is known of the model; cacheRead and cacheWrite cost what input does.',
     ),
-  contextTokens: wholeNumberFrom(1_000, 100_000_000)
+  contextTokens: wholeNumberField(1_000, 100_000_000)
     .exactOptional()
     .describe('How many tokens a conversation may have before it is shortened. Default: what is known of the model.'),
-  charsPerToken: numberFrom(1, 32)
+  charsPerToken: numberField(1, 32)
     .exactOptional()
     .describe(
       `How many characters make a token, for estimates before a provider has counted; from then on its count corrects them. Default: ${CHARS_PER_TOKEN_DEFAULT}.`,
     ),
-  workers: wholeNumberFrom(0, 128)
+  workers: wholeNumberField(0, 128)
     .exactOptional()
     .describe('How many tasks of a run are worked on at a time. Default: twice the cores, at most 8.'),
-  threads: wholeNumberFrom(0, 64)
+  threads: wholeNumberField(0, 64)
     .exactOptional()
     .describe('How many threads the workers of a run share; 0 uses the main thread. Default: one per core.'),
-  author: parsed(parseAuthor, { examples: ['Ada Lovelace <ada@example.com>'] })
+  author: parsedField(parseAuthor, { examples: ['Ada Lovelace <ada@example.com>'] })
     .exactOptional()
     .describe("Author of the commits of a run, as 'Name <email>'. Default: user.name and user.email of git."),
-  steps: wholeNumberFrom(1, 10_000)
+  steps: wholeNumberField(1, 10_000)
     .exactOptional()
     .describe(
       `Maximum number of steps of an agent. Default: ${STEPS_MAX_DEFAULT}. The lower of yours and the project's applies.`,
     ),
-  turns: wholeNumberFrom(1, 10_000)
+  turns: wholeNumberField(1, 10_000)
     .exactOptional()
     .describe('The former name of steps, still accepted. If both are set, the lower one applies.'),
-  textCallRetries: wholeNumberFrom(0, 10)
+  textCallRetries: wholeNumberField(0, 10)
     .exactOptional()
     .describe(
       `How often an answer is discarded and asked for again because it ends with a tool call written as text. 0 turns the detection off. Default: ${TEXT_CALL_RETRIES_DEFAULT}.`,
@@ -135,7 +135,7 @@ export const configSchema = z.strictObject({
       'Commands that prepare each workspace before work or tests begin in it. They run in the sandbox, so name the hosts that they download from under net. Default: none.',
     ),
   ignore: z
-    .array(parsed(ignorePattern))
+    .array(parsedField(parseIgnorePattern))
     .exactOptional()
     .describe('What the searches of agents leave out, in patterns as in .gitignore. Default: none.'),
   sandbox: z
@@ -145,7 +145,7 @@ export const configSchema = z.strictObject({
       'Whether commands of agents, gates and setup run in a sandbox: auto (where one works; otherwise every command of an agent is asked about), required, or off. Default: auto, and required in CI. A project may only require it.',
     ),
   net: z
-    .array(parsed(parseHost))
+    .array(parsedField(parseSandboxHost))
     .exactOptional()
     .describe(
       'Hosts that commands in the sandbox may reach, on ports 80 and 443 unless a port is given. *.example.com stands for all subdomains. Default: none.',
@@ -153,17 +153,17 @@ export const configSchema = z.strictObject({
   writable: texts
     .exactOptional()
     .describe('Folders besides the workspace that commands in the sandbox may write to. Default: none.'),
-  allow: rules('allow')
+  allow: rulesField('allow')
     .exactOptional()
     .describe(
       'Calls that agents may make without approval. Default: reading, writing in the workspace, and shell commands inside the sandbox.',
     ),
-  ask: rules('ask')
+  ask: rulesField('ask')
     .exactOptional()
     .describe(
       'Calls to ask about each time, and to refuse if there is no terminal to ask on. Default: everything that is not allowed.',
     ),
-  deny: rules('deny')
+  deny: rulesField('deny')
     .exactOptional()
     .describe(
       'Calls that are never allowed, also with --yes. In the sandbox a denied path is denied to every program, and a denied shell command is a tripwire: a script can hide one. Default: none.',
@@ -201,9 +201,9 @@ export type ProviderConfig = Readonly<z.output<typeof provider>>;
 export type Timeouts = Readonly<z.output<typeof timeouts>>;
 
 /** Throws UsageError for mistakes, and for characters that are invisible to a reader of the file. */
-export function parseConfig(written: string, file: string): ReadConfig {
-  checkSeen(written, file);
-  const { value: config, place } = requireDocument(written, file, { what: 'the config', schema: configSchema });
+export function parseConfigFile(written: string, file: string): ReadConfig {
+  checkConfigKeysSeen(written, file);
+  const { value: config, place } = requireFileDocument(written, file, { what: 'the config', schema: configSchema });
   return { config, place };
 }
 
@@ -211,7 +211,7 @@ export function parseConfig(written: string, file: string): ReadConfig {
 const UNSEEN = /(?!\r?\n|\t)[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 const UNSEEN_TOLD_MAX = 10;
 
-function checkSeen(written: string, file: string): void {
+function checkConfigKeysSeen(written: string, file: string): void {
   const found = [...written.matchAll(UNSEEN)].slice(0, UNSEEN_TOLD_MAX).map(({ 0: char, index }) => {
     const before = written.slice(0, index).split('\n');
     const code = (char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
@@ -221,7 +221,7 @@ function checkSeen(written: string, file: string): void {
   if (found.length > 0) throw new UsageError(found.join('\n'));
 }
 
-function parsePattern(written: string): string {
+function parseConfigPattern(written: string): string {
   try {
     return new RegExp(written) instanceof RegExp ? written : '';
   } catch (error) {
@@ -231,7 +231,7 @@ function parsePattern(written: string): string {
 }
 
 /** Patterns as in .gitignore, without negation. */
-function ignorePattern(written: string): string {
+function parseIgnorePattern(written: string): string {
   if (written.startsWith('!'))
     throw new UsageError(`'${written}' begins with !; a pattern here only says what to leave out`);
   if (written.split('[').length !== written.split(']').length)

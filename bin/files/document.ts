@@ -4,7 +4,7 @@ import { UsageError } from '@drover/core/errors';
 import { type Format, type ReadDocument, readDocument } from '@drover/documents/read-document';
 
 /** `file`: the user's name for it. */
-export function requireDocument<Value>(text: string, file: string, format: Format<Value>): ReadDocument<Value> {
+export function requireFileDocument<Value>(text: string, file: string, format: Format<Value>): ReadDocument<Value> {
   const read = readDocument(text, file, format);
   if ('mistakes' in read) throw new UsageError(read.mistakes.join('\n'));
   return read;

@@ -8,7 +8,7 @@ import { configSchema } from './config-file.ts';
 import { planSchema } from './plan-file.ts';
 import { repositoriesSchema } from './repositories-file.ts';
 
-function jsonSchema(title: string, schema: z.ZodType): JsonObject {
+function jsonSchemaOfFile(title: string, schema: z.ZodType): JsonObject {
   const made = z.toJSONSchema(schema, {
     io: 'input',
     // Every key of a map is text, so the schema need not say it.
@@ -22,9 +22,9 @@ function jsonSchema(title: string, schema: z.ZodType): JsonObject {
 
 /** By the name of the reference page. */
 export const jsonSchemas = {
-  config: () => jsonSchema('drover config', configSchema),
-  'plan-file': () => jsonSchema('drover plan', planSchema),
-  'batch-spec': () => jsonSchema('drover batch spec', batchSchema),
-  repositories: () => jsonSchema('drover repositories file', repositoriesSchema),
-  'rehearsal-script': () => jsonSchema('drover rehearsal script', scriptSchema),
+  config: () => jsonSchemaOfFile('drover config', configSchema),
+  'plan-file': () => jsonSchemaOfFile('drover plan', planSchema),
+  'batch-spec': () => jsonSchemaOfFile('drover batch spec', batchSchema),
+  repositories: () => jsonSchemaOfFile('drover repositories file', repositoriesSchema),
+  'rehearsal-script': () => jsonSchemaOfFile('drover rehearsal script', scriptSchema),
 };

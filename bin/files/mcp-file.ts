@@ -6,9 +6,9 @@
 import { z } from 'zod';
 import { UsageError } from '@drover/core/errors';
 import type { ReadDocument } from '@drover/documents/read-document';
-import { parseHost } from '../sandbox/hosts-and-modes.ts';
-import { requireDocument } from './document.ts';
-import { duration, parsed, text, texts } from './values.ts';
+import { parseSandboxHost } from '../sandbox/hosts-and-modes.ts';
+import { requireFileDocument } from './document.ts';
+import { duration, parsedField, text, texts } from './values.ts';
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$/;
 
@@ -45,7 +45,7 @@ const shape = {
   timeout: duration.exactOptional().describe('How long a call may be silent. Default: 60s.'),
   startTimeout: duration.exactOptional().describe('How long it may take to start. Default: 30s.'),
   net: z
-    .array(parsed((written) => parseHost(written).text))
+    .array(parsedField((written) => parseSandboxHost(written).text))
     .exactOptional()
     .describe('Hosts that it may reach from the sandbox. Default: none.'),
   readable: texts.exactOptional().describe('Folders that it may read, besides the one that is worked on.'),
@@ -54,7 +54,7 @@ const shape = {
 
 type Shaped = z.output<z.ZodObject<typeof shape>>;
 
-function checkReach(entry: Shaped, context: z.core.$RefinementCtx<Shaped>): void {
+function checkMcpReach(entry: Shaped, context: z.core.$RefinementCtx<Shaped>): void {
   const complain = (path: string, message: string) => context.addIssue({ code: 'custom', message, path: [path] });
   const { type, command, url } = entry;
   if (command !== undefined && url !== undefined)
@@ -66,7 +66,7 @@ function checkReach(entry: Shaped, context: z.core.$RefinementCtx<Shaped>): void
     complain('type', `is ${type}, so there must be a url`);
 }
 
-function checkNames(servers: Readonly<Record<string, unknown>>, context: z.core.$RefinementCtx): void {
+function checkMcpNames(servers: Readonly<Record<string, unknown>>, context: z.core.$RefinementCtx): void {
   const message =
     'is no name for a server; it has at most 40 letters, digits, _ and -, and begins with a letter or digit';
   for (const name of Object.keys(servers))
@@ -74,12 +74,14 @@ function checkNames(servers: Readonly<Record<string, unknown>>, context: z.core.
 }
 
 /** The strict form of the config. */
-export const mcpEntries = z.record(z.string(), z.strictObject(shape).superRefine(checkReach)).superRefine(checkNames);
+export const mcpEntries = z
+  .record(z.string(), z.strictObject(shape).superRefine(checkMcpReach))
+  .superRefine(checkMcpNames);
 
 const mcpFile = z.looseObject({
   mcpServers: z
-    .record(z.string(), z.looseObject(shape).superRefine(checkReach))
-    .superRefine(checkNames)
+    .record(z.string(), z.looseObject(shape).superRefine(checkMcpReach))
+    .superRefine(checkMcpNames)
     .describe('The servers, by name.'),
 });
 
@@ -91,10 +93,10 @@ export function parseMcpFile(written: string, file: string): ReadDocument<z.outp
     JSON.parse(written);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    throw new UsageError(jsonMistake(error, written, file), { cause: error });
+    throw new UsageError(mcpJsonMistake(error, written, file), { cause: error });
   }
   // JSON allows tabs in places where YAML does not.
-  return requireDocument(
+  return requireFileDocument(
     written.replaceAll(/^[\t ]+/gm, (indent) => ' '.repeat(indent.length)),
     file,
     {
@@ -104,7 +106,7 @@ export function parseMcpFile(written: string, file: string): ReadDocument<z.outp
   );
 }
 
-function jsonMistake({ message }: SyntaxError, written: string, file: string): string {
+function mcpJsonMistake({ message }: SyntaxError, written: string, file: string): string {
   const [, position] = /at position (\d+)/.exec(message) ?? [];
   const before = written.slice(0, position === undefined ? written.length : Number(position)).split('\n');
   return `${file}:${before.length}:${(before.at(-1)?.length ?? 0) + 1}: is no JSON: ${message.replace(/ \(line.*$| in JSON at position.*$/, '')}; mend the file`;

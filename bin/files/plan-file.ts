@@ -5,8 +5,8 @@ import { z } from 'zod';
 import { problems } from '@drover/coordinator/plan/graph';
 import { MB, requireOwnFile } from '@drover/core/files/own-file';
 import type { PlannedTask } from '@drover/protocol/plan';
-import { requireDocument } from './document.ts';
-import { mistakeOf, text, texts } from './values.ts';
+import { requireFileDocument } from './document.ts';
+import { fieldMistake, text, texts } from './values.ts';
 
 // A plan of 1,000 tasks with long prompts is larger than 1 MB.
 const PLAN_BYTES_MAX = 16 * MB;
@@ -83,25 +83,25 @@ export type PlanRules = {
 };
 
 /** Throws UsageError for a file that cannot be read or contains no valid plan. */
-export async function readPlan({ path, cwd, ...rules }: PlanPlace): Promise<PlanFile> {
+export async function readPlanFile({ path, cwd, ...rules }: PlanPlace): Promise<PlanFile> {
   const file = relative(cwd, resolve(cwd, path)) || path;
   const bytes = await requireOwnFile(
     { path: resolve(cwd, path), bytesMax: PLAN_BYTES_MAX },
     ({ problem, fix }) => `--plan: ${file} ${problem}; ${fix}`,
   );
-  return parsePlan(bytes.toString('utf8'), file, rules);
+  return parsePlanFile(bytes.toString('utf8'), file, rules);
 }
 
-export function parsePlan(written: string, file: string, { tasksMax, modelOf, agents }: PlanRules): PlanFile {
+export function parsePlanFile(written: string, file: string, { tasksMax, modelOf, agents }: PlanRules): PlanFile {
   const schema = planSchema.superRefine(({ tasks }, context) => {
     for (const { at, message } of problems(tasks, { tasksMax, done: new Set(), agents }))
       context.addIssue({ code: 'custom', path: ['tasks', at], message });
     tasks.forEach(({ model }, at) => {
-      const message = model === undefined ? undefined : mistakeOf(() => modelOf(model));
+      const message = model === undefined ? undefined : fieldMistake(() => modelOf(model));
       if (message !== undefined) context.addIssue({ code: 'custom', path: ['tasks', at, 'model'], message });
     });
   });
-  const { goal, tasks } = requireDocument(written, file, { what: 'the plan', schema }).value;
+  const { goal, tasks } = requireFileDocument(written, file, { what: 'the plan', schema }).value;
   const labelled = tasks.map((each) => (each.model === undefined ? each : { ...each, model: modelOf(each.model) }));
   return { ...(goal !== undefined && { goal }), tasks: labelled };
 }

@@ -2,17 +2,17 @@
 
 import { writeFile } from 'node:fs/promises';
 import { UsageError } from '@drover/core/errors';
-import { codeOf } from '../start/settings.ts';
+import { errorCodeOf } from '../start/settings.ts';
 import type { PlanFile } from './plan-file.ts';
 
-export async function writePlan(path: string, text: string): Promise<void> {
+export async function writePlanFile(path: string, text: string): Promise<void> {
   await writeFile(path, text).catch((error: unknown) => {
-    throw new UsageError(`--out: ${path} cannot be written (${codeOf(error)})`, { cause: error });
+    throw new UsageError(`--out: ${path} cannot be written (${errorCodeOf(error)})`, { cause: error });
   });
 }
 
-/** The plan in the form that `readPlan` reads. */
-export async function planText({ goal, tasks }: PlanFile): Promise<string> {
+/** The plan in the form that `readPlanFile` reads. */
+export async function formatPlanFile({ goal, tasks }: PlanFile): Promise<string> {
   const { stringify } = await import('yaml');
   const plain = tasks.map(({ id, title, prompt, dependsOn, files, mode, gates = [], model, agent }) => ({
     id,

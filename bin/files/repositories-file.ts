@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { requireOwnFile } from '@drover/core/files/own-file';
 import type { Io } from '../io.ts';
 import type { SpecFile } from './batch-spec.ts';
-import { requireDocument } from './document.ts';
+import { requireFileDocument } from './document.ts';
 import { text } from './values.ts';
 
 const REPOSITORIES_MAX = 1_000;
@@ -47,7 +47,7 @@ export type RepositoryEntry = {
 };
 
 /** Paths are relative to the file that contains them. Throws UsageError. */
-export async function readRepositories(
+export async function readRepositoriesFile(
   { spec, file, place }: SpecFile,
   io: Io,
 ): Promise<readonly RepositoryEntry[] | undefined> {
@@ -58,13 +58,13 @@ export async function readRepositories(
     { path },
     ({ problem, fix }) => `${place('select.repos')}: ${repos} ${problem}; ${fix}`,
   );
-  return parseRepositories(bytes.toString('utf8'), repos, dirname(path));
+  return parseRepositoriesFile(bytes.toString('utf8'), repos, dirname(path));
 }
 
 /** Throws UsageError. */
-export function parseRepositories(written: string, file: string, folder: string): readonly RepositoryEntry[] {
+export function parseRepositoriesFile(written: string, file: string, folder: string): readonly RepositoryEntry[] {
   const schema = repositoriesSchema.superRefine(({ repositories }, context) => {
-    const names = repositories.map((entry) => nameIn(entry, folder));
+    const names = repositories.map((entry) => repositoryEntryName(entry, folder));
     names.forEach((name, at) => {
       const tell = (message: string) => context.addIssue({ code: 'custom', path: ['repositories', at], message });
       if (!NAME.test(name)) tell(`'${name}' can't be the name of a repository; give it a name`);
@@ -72,12 +72,12 @@ export function parseRepositories(written: string, file: string, folder: string)
         tell(`two repositories are called '${name}'; give one a name`);
     });
   });
-  const document = requireDocument(written, file, { what: 'the file', schema });
+  const document = requireFileDocument(written, file, { what: 'the file', schema });
   return document.value.repositories.map((entry, index) => {
     const steps = ['repositories', index];
     const { path, url = '', revision: given } = entry;
     return {
-      name: nameIn(entry, folder),
+      name: repositoryEntryName(entry, folder),
       at: path === undefined ? { url } : { path: resolve(folder, path) },
       // The digits as written: a number has lost its leading zeros.
       revision: typeof given === 'string' ? given : document.written([...steps, 'revision']),
@@ -86,6 +86,6 @@ export function parseRepositories(written: string, file: string, folder: string)
   });
 }
 
-function nameIn({ name, path, url = '' }: z.output<typeof repository>, folder: string): string {
+function repositoryEntryName({ name, path, url = '' }: z.output<typeof repository>, folder: string): string {
   return name ?? basename(path === undefined ? url : resolve(folder, path)).replace(/\.git$/, '');
 }

@@ -10,12 +10,12 @@ export const text = z.string().regex(/\S/);
 
 export const texts = z.array(text);
 
-export function numberFrom(min: number, max: number, kind = 'a number') {
+export function numberField(min: number, max: number, kind = 'a number') {
   const error = `must be ${kind} from ${min} to ${max}`;
   return z.number({ error: error }).min(min, { error }).max(max, { error });
 }
 
-export function wholeNumberFrom(min: number, max: number) {
+export function wholeNumberField(min: number, max: number) {
   const error = `must be a whole number from ${min} to ${max}`;
   return z.int({ error: error }).min(min, { error }).max(max, { error });
 }
@@ -23,7 +23,7 @@ export function wholeNumberFrom(min: number, max: number) {
 type Hints = { readonly pattern?: string; readonly examples?: string[] };
 
 /** Text in a form that the command line accepts too. The parser's UsageError becomes a mistake at the value. */
-export function parsed<Value>(parse: (text: string) => Value, hints: Hints = {}) {
+export function parsedField<Value>(parse: (text: string) => Value, hints: Hints = {}) {
   const { examples } = hints;
   const form = examples === undefined ? text : z.string(`must be text like ${examples.join(' or ')}`).regex(/\S/);
   return form.meta(hints).transform((value, context): Value => {
@@ -38,7 +38,7 @@ export function parsed<Value>(parse: (text: string) => Value, hints: Hints = {})
 }
 
 /** The sentence of the UsageError that the function throws; undefined if it throws none. */
-export function mistakeOf(check: () => unknown): string | undefined {
+export function fieldMistake(check: () => unknown): string | undefined {
   try {
     check();
     return undefined;
@@ -48,17 +48,17 @@ export function mistakeOf(check: () => unknown): string | undefined {
   }
 }
 
-export const duration = parsed(parseDuration, {
+export const duration = parsedField(parseDuration, {
   pattern: '^(?=\\d)(\\d+(\\.\\d+)?h)?(\\d+(\\.\\d+)?m)?(\\d+(\\.\\d+)?s)?(\\d+(\\.\\d+)?ms)?$',
   examples: ['45m', '1h30m'],
 });
 
-export const budget = parsed(parseBudget, {
+export const budget = parsedField(parseBudget, {
   pattern: '^\\d+(\\.\\d+)?(usd|tok|ktok|mtok)$',
   examples: ['5usd', '200ktok'],
 });
 
 /** A map from names to values, in the order of the file. */
-export function mapOf<Schema extends z.ZodType>(value: Schema) {
+export function mapField<Schema extends z.ZodType>(value: Schema) {
   return z.record(z.string(), value).transform((entries) => new Map<string, z.output<Schema>>(Object.entries(entries)));
 }

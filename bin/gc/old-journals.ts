@@ -14,9 +14,9 @@ import { bytesIn, type LandedWork } from '@drover/coordinator/gc/garbage';
 import { removeAll } from '@drover/coordinator/git/removal';
 import { Lock } from '@drover/core/journal/file/lock';
 import { journalPath } from '@drover/core/journal/session-journal';
-import { keptBatch } from '../batch/history.ts';
-import { isAtWork, type KeptRow, listRunsAndSessions } from '../history/rows.ts';
-import { readRun } from '../history/run.ts';
+import { readStoredBatch } from '../batch/history.ts';
+import { isRowAtWork, type KeptRow, listRunsAndSessions } from '../history/rows.ts';
+import { readRunState } from '../history/run.ts';
 
 const GONE = '.gone-';
 const HOUR_MS = 3_600_000;
@@ -41,19 +41,19 @@ export type Search = {
 
 /** Lists the journals. Read-only. */
 export async function findOldJournals({ home, olderThanMs, needed }: Search): Promise<Old> {
-  const garbage: OldThing[] = [...(await leftovers(home))];
+  const garbage: OldThing[] = [...(await findLeftoverJournals(home))];
   const kept: Staying[] = [];
   const now = Date.now();
   for (const row of olderThanMs === undefined ? [] : listRunsAndSessions(home)) {
     if (!(now - Date.parse(row.updatedAt) >= (olderThanMs ?? 0))) continue;
     const what = row.id.startsWith('run_') || row.id.startsWith('ses_') ? row.id : `${row.kind} ${row.id}`;
-    const path = pathOf(home, row);
-    const obstacle = isAtWork(home, row)
+    const path = journalFolderPath(home, row);
+    const obstacle = isRowAtWork(home, row)
       ? 'somebody is at work on it'
-      : ((await unfinished(home, row)) ?? needed(row.id));
+      : ((await whyJournalIsUnfinished(home, row)) ?? needed(row.id));
     if (obstacle !== undefined) kept.push({ what, why: obstacle });
     else {
-      const why = `over for at least ${spanOf(olderThanMs ?? 0)}`;
+      const why = `over for at least ${ageWords(olderThanMs ?? 0)}`;
       const bytes = await bytesIn(dirname(path));
       garbage.push({ what, why, bytes, path: dirname(path), stamp: await journalStamp(path) });
     }
@@ -62,7 +62,7 @@ export async function findOldJournals({ home, olderThanMs, needed }: Search): Pr
 }
 
 /** Runs that are at work or can be resumed: nothing of them is garbage. */
-export function unfinishedRuns(home: string): ReadonlySet<string> {
+export function listUnfinishedRuns(home: string): ReadonlySet<string> {
   const open = listRunsAndSessions(home).filter(
     (row) =>
       row.kind === 'run' &&
@@ -72,33 +72,33 @@ export function unfinishedRuns(home: string): ReadonlySet<string> {
 }
 
 /** Runs that share a budget with a resumable run: a resume counts their spending. */
-export async function payersInUse(home: string): Promise<ReadonlySet<string>> {
-  const batches = await Promise.all([...unfinishedRuns(home)].map((run) => keptBatch(home, run)));
+export async function findPayersInUse(home: string): Promise<ReadonlySet<string>> {
+  const batches = await Promise.all([...listUnfinishedRuns(home)].map((run) => readStoredBatch(home, run)));
   return new Set(batches.flatMap((batch) => batch?.within?.payers ?? []));
 }
 
 /** The landed commits of these runs. An unreadable run has none. */
-export async function landedOf(home: string, runs: Iterable<string>): Promise<ReadonlyMap<string, LandedWork>> {
+export async function readLandedWork(home: string, runs: Iterable<string>): Promise<ReadonlyMap<string, LandedWork>> {
   const known = new Map<string, LandedWork>();
   for (const run of runs) {
     if (!existsSync(runJournalPath(home, run))) continue;
-    const { past, failure } = await readRun(home, run);
+    const { past, failure } = await readRunState(home, run);
     if (past !== undefined && failure === undefined)
       known.set(run, { tasks: new Set(past.ledger.landed.keys()), head: past.ledger.head ?? past.settings.base });
   }
   return known;
 }
 
-async function unfinished(home: string, row: KeptRow): Promise<string | undefined> {
+async function whyJournalIsUnfinished(home: string, row: KeptRow): Promise<string | undefined> {
   if (row.state === 'damaged' || row.state === 'newer') return "drover can't tell what is in it";
   if (row.kind === 'session') return row.state === 'done' || row.state === 'empty' ? undefined : 'it can go on';
   if (row.canGoOn) return 'it can go on';
-  const { state } = await readRun(home, row.id);
+  const { state } = await readRunState(home, row.id);
   const patches = state.end?.delivered?.patches ?? [];
   return patches.length > 0 ? 'its patches may be the only copy of its work' : undefined;
 }
 
-async function leftovers(home: string): Promise<readonly OldThing[]> {
+async function findLeftoverJournals(home: string): Promise<readonly OldThing[]> {
   const names = await readdir(home).catch(() => []);
   const left = names.filter((name) => name.startsWith(GONE));
   return Promise.all(
@@ -119,7 +119,7 @@ async function leftovers(home: string): Promise<readonly OldThing[]> {
 export async function removeOldJournals(home: string, list: readonly OldThing[]): Promise<readonly Staying[]> {
   const kept: Staying[] = [];
   for (const { what, path, stamp } of list) {
-    const why = stamp === undefined ? undefined : await setAside({ home, folder: path, stamp });
+    const why = stamp === undefined ? undefined : await setJournalAside({ home, folder: path, stamp });
     if (why === undefined) continue;
     kept.push({ what, why });
   }
@@ -136,7 +136,7 @@ export async function deleteSetAsideJournals(home: string): Promise<void> {
 type JournalFolder = { readonly home: string; readonly folder: string; readonly stamp: string };
 
 /** Sets the folder of a journal aside in one step, after `first`. Returns why it stays; undefined on success. */
-export async function setAside(
+export async function setJournalAside(
   { home, folder, stamp }: JournalFolder,
   first: () => Promise<void> = async () => undefined,
 ): Promise<string | undefined> {
@@ -154,7 +154,7 @@ export async function setAside(
 }
 
 /** Formats an age in words. */
-export function spanOf(ms: number): string {
+export function ageWords(ms: number): string {
   const hours = Math.round(ms / HOUR_MS);
   return hours % 24 === 0 && hours > 0 ? `${hours / 24} days` : `${hours} hours`;
 }
@@ -165,6 +165,6 @@ export async function journalStamp(journal: string): Promise<string> {
   return `${mtimeMs} ${size}`;
 }
 
-function pathOf(home: string, { kind, id }: KeptRow): string {
+function journalFolderPath(home: string, { kind, id }: KeptRow): string {
   return kind === 'run' ? runJournalPath(home, id) : journalPath(home, id);
 }

@@ -1,7 +1,7 @@
 // Cached results of batch tasks that no batch used for a long time: their number and size, and their removal.
 
 import { entriesBefore, removeEntriesBefore } from '@drover/coordinator/batch/cache';
-import { spanOf } from './old-journals.ts';
+import { ageWords } from './old-journals.ts';
 import type { Removable } from './removal-list.ts';
 
 export type OldResults = { readonly before: number; readonly listed: readonly Removable[] };
@@ -14,7 +14,7 @@ export async function findOldResults(home: string, olderThanMs: number | undefin
   if (old.length === 0) return { before, listed: [] };
   const what = `${old.length} kept result${old.length === 1 ? '' : 's'} of batches`;
   const bytes = old.reduce((sum, each) => sum + each.bytes, 0);
-  return { before, listed: [{ what, why: `not used for at least ${spanOf(olderThanMs)}`, bytes }] };
+  return { before, listed: [{ what, why: `not used for at least ${ageWords(olderThanMs)}`, bytes }] };
 }
 
 export async function removeOldResults(home: string, { before, listed }: OldResults): Promise<void> {

@@ -30,7 +30,7 @@ complete -c drover -a '(__drover_completions)'
 export const SHELLS: readonly string[] = Object.keys(SCRIPTS);
 
 /** The script for the named shell, or for the user's shell. */
-export function completionScript(words: readonly string[], userShell: string | undefined): string {
+export function writeCompletionScript(words: readonly string[], userShell: string | undefined): string {
   const [shell, ...more] = words;
   const own = userShell?.split('/').at(-1) ?? '';
   const name = shell ?? (SHELLS.includes(own) ? own : 'bash');

@@ -4,7 +4,7 @@ import { UsageError } from '@drover/core/errors';
 import { type Io, print } from '../io.ts';
 import { chooseModel } from '../model/model-choice.ts';
 import { exitCode } from '../start/exit-code.ts';
-import { loadSettings, workFolder } from '../start/settings.ts';
+import { loadSettings, findWorkFolder } from '../start/settings.ts';
 
 const OVERVIEW = `drover turns one goal into many small tasks, and brings the results back as one tested branch.
 
@@ -15,8 +15,8 @@ const OVERVIEW = `drover turns one goal into many small tasks, and brings the re
 
 `;
 
-export async function openOverview(io: Io): Promise<number> {
-  const missing = await missingModel(io);
+export async function openHelpOverview(io: Io): Promise<number> {
+  const missing = await missingModelHelp(io);
   if (missing === undefined) return (await import('../commands/chat.ts')).chat.run(NOTHING_TYPED, io);
   await print(io.stdout, `${OVERVIEW}Next: ${missing}\n`);
   return exitCode.done;
@@ -25,9 +25,9 @@ export async function openOverview(io: Io): Promise<number> {
 const NOTHING_TYPED = { word: undefined, second: undefined, texts: new Map<string, readonly string[]>() };
 
 /** Returns what the model settings lack; undefined if a model can be used. */
-async function missingModel(io: Io): Promise<string | undefined> {
+async function missingModelHelp(io: Io): Promise<string | undefined> {
   try {
-    const cwd = await workFolder(undefined, io);
+    const cwd = await findWorkFolder(undefined, io);
     chooseModel(undefined, await loadSettings(io, cwd), cwd);
     return undefined;
   } catch (error) {

@@ -5,7 +5,7 @@ import { exitCodeWords } from '../start/exit-code.ts';
 export const EXIT_CODES_TOPIC = 'exit-codes';
 
 /** The same command line with `help` and `version` as flags. */
-export function wordsAsFlags(argv: readonly string[]): readonly string[] {
+export function helpWordsAsFlags(argv: readonly string[]): readonly string[] {
   const [first = '', ...rest] = argv;
   if (['version', '-v', '-V'].includes(first) && rest.length === 0) return ['--version'];
   if (first !== 'help') return argv;

@@ -11,7 +11,7 @@ import { keptIds as keptIn } from '@drover/core/journal/listing';
 import type { Io } from '../io.ts';
 import { stateFolder } from '../start/settings.ts';
 import { nearest } from '@drover/documents/suggestion';
-import { oneLine } from '../views/text/terminal-text.ts';
+import { textOnOneLine } from '../views/text/terminal-text.ts';
 
 const MADE = /^(?:run|ses)_[0-9a-f]{32}$/;
 const SESSION_IN_PART = /^(ses_)?[0-9a-f]{6,32}$/;
@@ -27,26 +27,28 @@ export type Kept = { readonly kind: 'run' | 'session'; readonly id: string };
 export const HOW_TO_BEGIN = 'begin one with: drover run "replace moment with date-fns"';
 
 /** Returns the run or session whose id equals this text or begins with it. */
-export async function findKept(home: string, typed: string): Promise<Kept> {
+export async function findRunOrSession(home: string, typed: string): Promise<Kept> {
   const runs = keptIn(home, 'runs');
   const ids = [...runs, ...keptIn(home, 'sessions')];
-  const found = matching(ids, typed);
+  const found = matchIds(ids, typed);
   const [id] = found;
   if (id !== undefined && found.length === 1) return { kind: runs.includes(id) ? 'run' : 'session', id };
   if (ids.length === 0) throw new UsageError(`there is no run or session '${typed}', nor any other; ${HOW_TO_BEGIN}`);
   if (found.length > 1) {
-    throw new UsageError(`'${typed}' may be any of ${await listed(home, ids, found)}; type more of it`);
+    throw new UsageError(`'${typed}' may be any of ${await listMatchingIds(home, ids, found)}; type more of it`);
   }
   // Ids made by drover may be shortened, so only the typed part is compared.
-  const parts = new Map(ids.map((each) => [each, MADE.test(each) ? bare(each).slice(0, bare(typed).length) : each]));
-  const near = nearest(bare(typed), [...parts.values()]);
+  const parts = new Map(
+    ids.map((each) => [each, MADE.test(each) ? withoutIdPrefix(each).slice(0, withoutIdPrefix(typed).length) : each]),
+  );
+  const near = nearest(withoutIdPrefix(typed), [...parts.values()]);
   const like = near === undefined ? [] : ids.filter((each) => parts.get(each) === near);
-  const those = `${like.length > 0 ? 'the nearest is' : 'there are'} ${await listed(home, ids, like.length > 0 ? like : ids)}`;
+  const those = `${like.length > 0 ? 'the nearest is' : 'there are'} ${await listMatchingIds(home, ids, like.length > 0 ? like : ids)}`;
   throw new UsageError(`there is no run or session '${typed}'; ${those}; drover runs lists them`);
 }
 
 /** Resolves --session: an existing session, or the name of a new one. */
-export async function sessionNamed(
+export async function findSessionByName(
   home: string,
   name: string,
 ): Promise<{ readonly id: string; readonly isNew: boolean }> {
@@ -56,9 +58,9 @@ export async function sessionNamed(
     throw new UsageError(`--session: '${name}' would be a run, and no more can be said in one; choose another name`);
   // Names must be typed in full: "fix" does not mean "fix-tests". Ids that drover made may be shortened.
   const made = ids.filter((id) => MADE.test(id));
-  const isMade = SESSION_IN_PART.test(name) && matching(made, name).length > 0;
+  const isMade = SESSION_IN_PART.test(name) && matchIds(made, name).length > 0;
   if (!isMade && !name.startsWith('ses_')) return { id: name, isNew: true };
-  const { kind, id } = await findKept(home, name);
+  const { kind, id } = await findRunOrSession(home, name);
   if (kind === 'run') throw new UsageError(`'${name}' is a run, and no more can be said in one`);
   return { id, isNew: false };
 }
@@ -69,53 +71,53 @@ export function parseSessionName(text: string): string {
 }
 
 /** Shortens an id to a unique prefix that will stay unique for a while. */
-export function shortId(id: string, ids: readonly string[]): string {
+export function shortenId(id: string, ids: readonly string[]): string {
   if (!MADE.test(id)) return id;
-  const digits = bare(id);
+  const digits = withoutIdPrefix(id);
   for (let chars = SHORT_CHARS; chars < digits.length; chars++) {
     const short = digits.slice(0, chars);
-    if (!ids.includes(short) && matching(ids, short).length <= 1) return short;
+    if (!ids.includes(short) && matchIds(ids, short).length <= 1) return short;
   }
   return id;
 }
 
 /** The same for all runs and sessions. */
-export function shortIdIn(home: string, id: string): string {
-  return shortId(id, keptIds(home));
+export function shortenStoredId(home: string, id: string): string {
+  return shortenId(id, listStoredIds(home));
 }
 
 /** Ids of runs and sessions. */
-export function keptIds(home: string): readonly string[] {
+export function listStoredIds(home: string): readonly string[] {
   return [...keptIn(home, 'runs'), ...keptIn(home, 'sessions')];
 }
 
 /** Candidates for completion by the shell. */
-export function offeredIds(io: Io): readonly string[] {
-  const ids = keptIds(stateFolder(io));
-  return ids.map((id) => shortId(id, ids));
+export function offerIdCompletions(io: Io): readonly string[] {
+  const ids = listStoredIds(stateFolder(io));
+  return ids.map((id) => shortenId(id, ids));
 }
 
-function matching(ids: readonly string[], typed: string): readonly string[] {
+function matchIds(ids: readonly string[], typed: string): readonly string[] {
   const exact = ids.filter((id) => id === typed);
   if (exact.length > 0) return exact;
-  const whole = ids.filter((id) => id !== bare(id) && bare(id) === typed);
+  const whole = ids.filter((id) => id !== withoutIdPrefix(id) && withoutIdPrefix(id) === typed);
   if (whole.length > 0) return whole;
-  return typed === '' ? [] : ids.filter((id) => id.startsWith(typed) || bare(id).startsWith(typed));
+  return typed === '' ? [] : ids.filter((id) => id.startsWith(typed) || withoutIdPrefix(id).startsWith(typed));
 }
 
-function bare(id: string): string {
+function withoutIdPrefix(id: string): string {
   return id.replace(/^(?:run|ses)_/, '');
 }
 
 /** Some of them, newest first, each with its goal or first prompt. */
-async function listed(home: string, ids: readonly string[], some: readonly string[]): Promise<string> {
+async function listMatchingIds(home: string, ids: readonly string[], some: readonly string[]): Promise<string> {
   const { listRunsAndSessions } = await import('./rows.ts');
   const rows = listRunsAndSessions(home).filter(({ id }) => some.includes(id));
-  const words = rows.slice(0, LISTED_MAX).map(({ id, title }) => `${shortId(id, ids)}${titled(title)}`);
+  const words = rows.slice(0, LISTED_MAX).map(({ id, title }) => `${shortenId(id, ids)}${quoteIdTitle(title)}`);
   return [...words, ...(rows.length > LISTED_MAX ? [`${rows.length - LISTED_MAX} more`] : [])].join(', ');
 }
 
-function titled(title: string): string {
-  const words = oneLine(title, TITLE_COLUMNS);
+function quoteIdTitle(title: string): string {
+  const words = textOnOneLine(title, TITLE_COLUMNS);
   return words === '' ? '' : ` (${words})`;
 }

@@ -33,26 +33,26 @@ export async function readStoredJournal(path: string): Promise<KeptJournal> {
   }
   if (damage === undefined) return { ...kept, failure: undefined, problem: undefined };
   const failure = { kind: 'journal.damaged' as const, path, ...damage };
-  const behind = linesIn(file.subarray(bytes)) - 1;
+  const behind = countJournalLines(file.subarray(bytes)) - 1;
   const problem = `${describe(failure)}${behind > 0 ? `; the ${behind} lines behind it are not shown` : ''}`;
   return { ...kept, failure, problem };
 }
 
 const LF = 0x0a;
 
-function linesIn(bytes: Uint8Array): number {
+function countJournalLines(bytes: Uint8Array): number {
   let lines = 0;
   for (let at = bytes.indexOf(LF); at >= 0; at = bytes.indexOf(LF, at + 1)) lines++;
   return lines;
 }
 
 /** Its records as events again, without types that this drover doesn't know. */
-export function eventsIn({ records, live }: Pick<KeptJournal, 'records' | 'live'>): readonly Recorded[] {
+export function listStoredEvents({ records, live }: Pick<KeptJournal, 'records' | 'live'>): readonly Recorded[] {
   return retell(records, live).filter(({ type }) => isEventType(type));
 }
 
 /** Throws if another process writes the journal, or if it can't be read to its end. */
-export function checkUsable({ path, live, failure }: KeptJournal): void {
+export function checkJournalUsable({ path, live, failure }: KeptJournal): void {
   if (live) throw new DroverError({ kind: 'journal.busy', path, owner: lockOwner(`${path}.lock`) });
   if (failure !== undefined) throw new DroverError(failure);
 }

@@ -12,14 +12,14 @@ export function listRunsAndSessions(home: string): readonly KeptRow[] {
 }
 
 /** A process is working on it. A finished one has little left to write. */
-export function isAtWork(home: string, { kind, id, state }: KeptRow): boolean {
+export function isRowAtWork(home: string, { kind, id, state }: KeptRow): boolean {
   return state !== 'done' && (kind === 'run' ? isRunLive(home, id) : isLive(home, id));
 }
 
 /** It was begun and is not done, and a resume would continue it. */
-export function wasInterrupted(home: string, row: KeptRow): boolean {
+export function wasRowInterrupted(home: string, row: KeptRow): boolean {
   const isOpen = row.kind === 'run' ? row.canGoOn : OPEN_SESSIONS.has(row.state);
-  return isOpen && !isAtWork(home, row);
+  return isOpen && !isRowAtWork(home, row);
 }
 
 const OPEN_SESSIONS: ReadonlySet<SessionRow['state']> = new Set(['open', 'incomplete', 'error', 'cancelled']);

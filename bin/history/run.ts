@@ -6,7 +6,7 @@ import { runJournalPath } from '@drover/coordinator/run/journal';
 import type { RunState, TaskProgress } from '@drover/coordinator/view/state';
 import { UsageError } from '@drover/core/errors';
 import { nearest } from '@drover/documents/suggestion';
-import { clean } from '../views/text/terminal-text.ts';
+import { cleanText } from '../views/text/terminal-text.ts';
 import { type KeptJournal, readStoredJournal } from './journal.ts';
 
 const NAMED_MAX = 8;
@@ -18,7 +18,7 @@ export type KeptRun = KeptJournal & {
   readonly state: RunState;
 };
 
-export async function readRun(home: string, id: string): Promise<KeptRun> {
+export async function readRunState(home: string, id: string): Promise<KeptRun> {
   const kept = await readStoredJournal(runJournalPath(home, id));
   // Records of a newer version are not interpreted.
   const known = kept.failure?.kind === 'journal.newer' ? [] : kept.records;
@@ -26,7 +26,7 @@ export async function readRun(home: string, id: string): Promise<KeptRun> {
 }
 
 /** Returns the task with exactly this id, since ids of tasks are short. */
-export function findTask({ state }: KeptRun, typed: string): TaskProgress {
+export function findTaskOfRun({ state }: KeptRun, typed: string): TaskProgress {
   const task = state.tasks.get(typed);
   if (task !== undefined) return task;
   const ids = [...state.tasks.keys()];
@@ -34,5 +34,5 @@ export function findTask({ state }: KeptRun, typed: string): TaskProgress {
   const near = nearest(typed, ids);
   const more = ids.length > NAMED_MAX ? ` and ${ids.length - NAMED_MAX} more` : '';
   const those = near === undefined ? `there are ${ids.slice(0, NAMED_MAX).join(', ')}${more}` : `did you mean ${near}?`;
-  throw new UsageError(clean(`the run has no task '${typed}'; ${those}`));
+  throw new UsageError(cleanText(`the run has no task '${typed}'; ${those}`));
 }

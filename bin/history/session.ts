@@ -10,7 +10,7 @@ export type KeptSession = KeptJournal & {
   readonly past: Past | undefined;
 };
 
-export async function readSession(home: string, id: string): Promise<KeptSession> {
+export async function readSessionState(home: string, id: string): Promise<KeptSession> {
   const kept = await readStoredJournal(journalPath(home, id));
   // Records of a newer version are not interpreted.
   const past = kept.failure?.kind === 'journal.newer' ? undefined : pastOf(kept.records);

@@ -1,7 +1,7 @@
 // The state of a run or a session for the user: a mark, a word, and the next step.
 
 import type { Style } from '../views/text/style.ts';
-import { wrapped } from '../views/text/word-wrap.ts';
+import { wrapText } from '../views/text/word-wrap.ts';
 import type { KeptRow } from './rows.ts';
 
 export type State = KeptRow['state'] | 'live';
@@ -22,14 +22,14 @@ export const looksOf: Readonly<Record<State, Looks>> = {
 };
 
 /** Formats advice. If it does not fit, the command gets a line of its own. */
-export function adviceLine(advice: string, columns: number): string {
+export function stateAdviceLine(advice: string, columns: number): string {
   const command = advice.indexOf(': ');
-  if (advice.length <= columns || command < 0) return `${wrapped(advice, columns)}\n`;
-  return `${wrapped(advice.slice(0, command + 1), columns)}\n  ${advice.slice(command + 2)}\n`;
+  if (advice.length <= columns || command < 0) return `${wrapText(advice, columns)}\n`;
+  return `${wrapText(advice.slice(0, command + 1), columns)}\n  ${advice.slice(command + 2)}\n`;
 }
 
 /** The next step for the user of a session, as a sentence without its full stop. `short` is the id to type. */
-export function nextStep(state: State, short: string): string {
+export function nextStepOfSession(state: State, short: string): string {
   switch (state) {
     case 'live':
       return `watch it with: drover logs ${short} --follow`;
@@ -54,7 +54,7 @@ export type RunStanding = { readonly state: State; readonly canGoOn: boolean };
 
 /** The same for a run. */
 export function nextStepOfRun({ state, canGoOn }: RunStanding, short: string): string {
-  if (state === 'live' || state === 'damaged' || state === 'newer') return nextStep(state, short);
-  if (canGoOn) return nextStep('open', short);
+  if (state === 'live' || state === 'damaged' || state === 'newer') return nextStepOfSession(state, short);
+  if (canGoOn) return nextStepOfSession('open', short);
   return state === 'done' ? `look at it with: drover show ${short}` : `see why with: drover show ${short}`;
 }

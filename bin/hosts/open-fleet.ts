@@ -27,7 +27,7 @@ export type HostsWish = {
 };
 
 /** Throws UsageError for flags that do not fit together. */
-export function hostsWish(
+export function readHostsWish(
   args: Pick<RunArgs, 'queue' | 'local'>,
   { env }: Pick<Settings, 'env'>,
 ): HostsWish | undefined {
@@ -48,15 +48,15 @@ export type CheckedRun = {
 export async function checkHosts(wish: HostsWish, run: CheckedRun): Promise<number> {
   const { checkQueue } = await import('@drover/hosts/line/redis');
   await checkQueue(wish);
-  const hosts = await presentHosts(wish);
-  checkVersions(hosts, (await import('@drover/hosts/messages')).PROTOCOL);
-  checkLabels(hosts, run.tasks);
-  await checkSize(run);
+  const hosts = await listHostsAtQueue(wish);
+  checkHostVersions(hosts, (await import('@drover/hosts/messages')).PROTOCOL);
+  checkHostLabels(hosts, run.tasks);
+  await checkRepositorySizeForHosts(run);
   return hosts.reduce((sum, { slots }) => sum + slots, 0);
 }
 
 /** The hosts that are there. Throws UsageError if they use another key. */
-export async function presentHosts(wish: Pick<HostsWish, 'url' | 'key'>): Promise<readonly PresentHost[]> {
+export async function listHostsAtQueue(wish: Pick<HostsWish, 'url' | 'key'>): Promise<readonly PresentHost[]> {
   const [{ connect, isReady }, { Signer }, { listHosts }] = await Promise.all([
     import('@drover/hosts/line/redis'),
     import('@drover/hosts/line/signature'),
@@ -76,7 +76,7 @@ export async function presentHosts(wish: Pick<HostsWish, 'url' | 'key'>): Promis
   }
 }
 
-function checkVersions(hosts: readonly PresentHost[], protocol: number): void {
+function checkHostVersions(hosts: readonly PresentHost[], protocol: number): void {
   if (hosts.length === 0 || hosts.some((host) => host.protocol === protocol)) return;
   const versions = [...new Set(hosts.map((host) => `${host.version} (protocol ${host.protocol})`))].join(', ');
   throw new UsageError(
@@ -84,7 +84,7 @@ function checkVersions(hosts: readonly PresentHost[], protocol: number): void {
   );
 }
 
-function checkLabels(hosts: readonly PresentHost[], tasks: readonly PlannedTask[]): void {
+function checkHostLabels(hosts: readonly PresentHost[], tasks: readonly PlannedTask[]): void {
   if (hosts.length === 0) return; // they may come
   for (const { id, runsOn = [] } of tasks) {
     if (hosts.some(({ labels }) => runsOn.every((label) => labels.includes(label)))) continue;
@@ -95,7 +95,7 @@ function checkLabels(hosts: readonly PresentHost[], tasks: readonly PlannedTask[
   }
 }
 
-async function checkSize({ repository, base, env }: CheckedRun): Promise<void> {
+async function checkRepositorySizeForHosts({ repository, base, env }: CheckedRun): Promise<void> {
   const { gitOf } = await import('@drover/coordinator/git/repository');
   const git = gitOf(repository, childEnvironment(env));
   const { out } = await git(['rev-list', '--objects', '--disk-usage', base]);
@@ -113,7 +113,7 @@ export type HostedRun = {
 } & Pick<HostedOptions, 'startedAt' | 'env' | 'repository' | 'asked' | 'settled' | 'tell' | 'records'>;
 
 /** Loads what makes the workspaces of a run with hosts. */
-export async function hostedWorkspaces(): Promise<(fleet: Fleet, run: HostedRun) => Workspaces> {
+export async function loadHostedWorkspaces(): Promise<(fleet: Fleet, run: HostedRun) => Workspaces> {
   const { HostedWorkspaces, withLocal } = await import('@drover/hosts/placing/hosted-workspaces');
   return (fleet, { id, slots, local, ...rest }) => {
     const hosted = new HostedWorkspaces({ ...rest, run: id, fleet, store: slots.store });

@@ -14,13 +14,13 @@ import { childEnvironment } from '@drover/core/tools/process/environment';
 import { openDiagnostics } from '../diagnostics.ts';
 import { type Io, print } from '../io.ts';
 import { openLauncher } from '../run/open-launcher.ts';
-import { openWorkers } from '../run/running.ts';
+import { openRunWorkers } from '../run/running.ts';
 import { openContainment } from '../sandbox/containment.ts';
-import { type HostName, parseHost } from '../sandbox/hosts-and-modes.ts';
-import { type SandboxArgs, sandboxWish, type SandboxWish } from '../sandbox/sandbox-options.ts';
+import { type HostName, parseSandboxHost } from '../sandbox/hosts-and-modes.ts';
+import { type SandboxArgs, readSandboxWish, type SandboxWish } from '../sandbox/sandbox-options.ts';
 import { exitCode } from '../start/exit-code.ts';
 import { loadSettings, type Settings } from '../start/settings.ts';
-import { watchForStop } from '../stop.ts';
+import { watchForStopSignal } from '../stop.ts';
 import { hostsFolder } from './open-fleet.ts';
 
 const ID_BYTES = 6;
@@ -38,7 +38,7 @@ export async function serveHost(args: HostArgs, io: Io): Promise<number> {
   const settings = await loadSettings(io, io.cwd);
   const queue = { url: args.queue, key: args.key };
   await checkQueue(queue);
-  const contain = await containment(args, settings, io);
+  const contain = await openHostContainment(args, settings, io);
   await using opened = new AsyncDisposableStack();
   const diagnostics = opened.adopt(await openDiagnostics(io, args.log), (each) => each.close());
   const env = childEnvironment(io.env);
@@ -47,9 +47,9 @@ export async function serveHost(args: HostArgs, io: Io): Promise<number> {
     launcher.kill();
     endAllChildren('SIGKILL');
   };
-  const stop = opened.adopt(watchForStop(io, atOnce), (each) => each.close());
+  const stop = opened.adopt(watchForStopSignal(io, atOnce), (each) => each.close());
   const workers = opened.adopt(
-    await openWorkers({ workers: args.slots, threads: settings.threads }, { diagnostics, launcher }),
+    await openRunWorkers({ workers: args.slots, threads: settings.threads }, { diagnostics, launcher }),
     (each) => each.close(),
   );
   const host = new Host({
@@ -79,11 +79,11 @@ export async function serveHost(args: HostArgs, io: Io): Promise<number> {
 type ContainRun = ConstructorParameters<typeof Host>[0]['contain'];
 
 /** Throws UsageError if this machine has no sandbox, unless the user turned it off for this host. */
-async function containment(args: HostArgs, settings: Settings, io: Io): Promise<ContainRun> {
+async function openHostContainment(args: HostArgs, settings: Settings, io: Io): Promise<ContainRun> {
   const project = hostsFolder(settings.home);
   await mkdir(project, { recursive: true });
   const place = { settings, cwd: io.cwd, root: project };
-  const wish = sandboxWish({ ...args, sandbox: args.sandbox ?? settings.sandbox ?? 'required' }, place);
+  const wish = readSandboxWish({ ...args, sandbox: args.sandbox ?? settings.sandbox ?? 'required' }, place);
   const open = (net: readonly HostName[]) =>
     openContainment({ ...wish, net } satisfies SandboxWish, {
       io: { ...io, cwd: project },
@@ -97,7 +97,7 @@ async function containment(args: HostArgs, settings: Settings, io: Io): Promise<
       throw new Refusal(
         `the run lets commands reach ${refused.join(', ')}, and this host does not: start it with ${refused.map((host) => `--net ${host}`).join(' ')}`,
       );
-    const { workspaces } = await open(order.net.map(parseHost));
+    const { workspaces } = await open(order.net.map(parseSandboxHost));
     if (workspaces === undefined && order.sandbox === 'required')
       throw new Refusal(
         'the run requires a sandbox, and this host runs commands without one: start it without --sandbox off',

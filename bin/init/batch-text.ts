@@ -4,7 +4,7 @@ import { stringify } from 'yaml';
 import { GROUPINGS } from '@drover/coordinator/batch/items/spec';
 import type { Project } from './project.ts';
 
-export function exampleBatch({ gates, sources }: Project): string {
+export function exampleBatchForInit({ gates, sources }: Project): string {
   const quoted = (text: string): string => stringify(text).trimEnd();
   const gate = gates[0] ?? 'make test';
   return `# An example of a batch: one task for each file that is selected. See what it would do, and cost:

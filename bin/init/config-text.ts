@@ -5,7 +5,7 @@ import { STEPS_MAX_DEFAULT, TEXT_CALL_RETRIES_DEFAULT } from '@drover/core/agent
 import { CHARS_PER_TOKEN_DEFAULT } from '@drover/core/conversation/conversation';
 import { type Config, configSchema } from '../files/config-file.ts';
 import { projectKeys } from '../start/settings.ts';
-import { wrapped } from '../views/text/word-wrap.ts';
+import { wrapText } from '../views/text/word-wrap.ts';
 
 const COMMENT_COLUMNS = 98;
 
@@ -13,7 +13,7 @@ const COMMENT_COLUMNS = 98;
 type Key = Exclude<keyof Config, 'turns'>;
 
 /** Example lines for each key. */
-const examples = (gates: readonly string[]): Readonly<Record<Key, readonly string[]>> => ({
+const initConfigExamples = (gates: readonly string[]): Readonly<Record<Key, readonly string[]>> => ({
   model: ['model: anthropic/claude-sonnet-4-5'],
   models: ['models:', '  plan: anthropic/claude-opus-4-5', '  work: [anthropic/claude-sonnet-4-5, openai/gpt-5]'],
   providers: [
@@ -29,7 +29,7 @@ const examples = (gates: readonly string[]): Readonly<Record<Key, readonly strin
   author: ['author: Ada Lovelace <ada@example.com>'],
   steps: [`steps: ${STEPS_MAX_DEFAULT}`],
   textCallRetries: [`textCallRetries: ${TEXT_CALL_RETRIES_DEFAULT}`],
-  gates: [`gates: [${(gates.length === 0 ? ['make test'] : gates).map(quoted).join(', ')}]`],
+  gates: [`gates: [${(gates.length === 0 ? ['make test'] : gates).map(quoteConfigValue).join(', ')}]`],
   setup: ["setup: ['pnpm install']"],
   ignore: ["ignore: [dist, '*.min.js']"],
   sandbox: ['sandbox: required'],
@@ -44,32 +44,32 @@ const examples = (gates: readonly string[]): Readonly<Record<Key, readonly strin
   timeouts: ['timeouts: { headers: 2m, firstByte: 2m, silence: 5m, progress: 20m }'],
 });
 
-export function userConfig(): string {
+export function userConfigText(): string {
   const head = 'Your defaults for drover. Flags win over them, and they win over what a project says.';
-  return configOf(head, examples([]), () => true);
+  return initConfigText(head, initConfigExamples([]), () => true);
 }
 
-export function projectConfig(gates: readonly string[]): string {
+export function projectConfigText(gates: readonly string[]): string {
   const head =
     'What this project would like of drover. It can make drover do less, never more: models, keys, addresses and what is allowed are for each user to say (drover init --user).';
-  return configOf(head, examples(gates), (key) => projectKeys.includes(key));
+  return initConfigText(head, initConfigExamples(gates), (key) => projectKeys.includes(key));
 }
 
-type Examples = ReturnType<typeof examples>;
+type Examples = ReturnType<typeof initConfigExamples>;
 
-function configOf(head: string, lines: Examples, isWanted: (key: Key) => boolean): string {
+function initConfigText(head: string, lines: Examples, isWanted: (key: Key) => boolean): string {
   const how = 'Take the # away from what you want to set.';
   const keys = (Object.keys(lines) as Key[]).filter(isWanted);
   const blocks = keys.map((key) =>
-    [comment(configSchema.shape[key].description ?? ''), ...lines[key].map((line) => `#${line}`)].join('\n'),
+    [commentConfigLine(configSchema.shape[key].description ?? ''), ...lines[key].map((line) => `#${line}`)].join('\n'),
   );
-  return `${[`${comment(head)}\n${comment(how)}`, ...blocks].join('\n\n')}\n`;
+  return `${[`${commentConfigLine(head)}\n${commentConfigLine(how)}`, ...blocks].join('\n\n')}\n`;
 }
 
-function comment(text: string): string {
-  return wrapped(text, COMMENT_COLUMNS).replaceAll(/^/gm, '# ');
+function commentConfigLine(text: string): string {
+  return wrapText(text, COMMENT_COLUMNS).replaceAll(/^/gm, '# ');
 }
 
-function quoted(text: string): string {
+function quoteConfigValue(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }

@@ -11,7 +11,7 @@ const NO_TEST = /no test specified/;
 
 export type Project = { readonly gates: readonly string[]; readonly sources: string };
 
-export async function lookAtProject(folder: string): Promise<Project> {
+export async function detectProject(folder: string): Promise<Project> {
   const texts = new Map<string, string>();
   for (const name of ['package.json', 'tsconfig.json', 'Makefile', ...KINDS.map(({ file }) => file)]) {
     const found = await readOwnFile({ path: join(folder, name), within: folder });
@@ -20,7 +20,7 @@ export async function lookAtProject(folder: string): Promise<Project> {
   const kinds = KINDS.filter(({ file }) => texts.has(file));
   const targets = [...(texts.get('Makefile') ?? '').matchAll(/^(test|check)\s*:(?!=)/gm)].map(([, name]) => name);
   const gates = [
-    ...scriptsIn(folder, texts.get('package.json') ?? '{}'),
+    ...listProjectScripts(folder, texts.get('package.json') ?? '{}'),
     ...kinds.map(({ gate }) => gate),
     ...targets.slice(0, 1).map((name) => `make ${name}`),
   ];
@@ -41,16 +41,16 @@ const KINDS = [
   { file: 'pyproject.toml', gate: 'python -m pytest', sources: '**/*.py' },
 ] as const;
 
-function scriptsIn(folder: string, text: string): readonly string[] {
+function listProjectScripts(folder: string, text: string): readonly string[] {
   const runner = [...LOCKS].find(([file]) => existsSync(join(folder, file)))?.[1] ?? 'npm';
-  const scripts = scriptsOf(text);
+  const scripts = readPackageScripts(text);
   return SCRIPTS.filter((name) => scripts.has(name) && !NO_TEST.test(scripts.get(name) ?? '')).map((name) =>
     name === 'test' && runner !== 'bun' ? `${runner} test` : `${runner} run ${name}`,
   );
 }
 
 /** Scripts of a package.json; none if it is invalid. */
-function scriptsOf(text: string): ReadonlyMap<string, string> {
+function readPackageScripts(text: string): ReadonlyMap<string, string> {
   try {
     const { scripts } = JSON.parse(text) as { readonly scripts?: Readonly<Record<string, unknown>> };
     return new Map(Object.entries(scripts ?? {}).map(([name, script]) => [name, String(script)]));

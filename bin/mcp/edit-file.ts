@@ -6,8 +6,8 @@ import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json'
 import { parseMcpFile } from '../files/mcp-file.ts';
 
 /** Undefined removes the server. Throws UsageError if the file cannot be read, or the server is not in it. */
-export async function editServers(file: string, name: string, entry: JsonObject | undefined): Promise<void> {
-  const before = await contentOf(file);
+export async function editMcpFile(file: string, name: string, entry: JsonObject | undefined): Promise<void> {
+  const before = await readMcpFileToEdit(file);
   const servers = isJsonObject(before['mcpServers'] ?? null) ? (before['mcpServers'] as JsonObject) : {};
   if (entry !== undefined && name in servers)
     throw new UsageError(`${file} has a server ${name} already; remove it first: drover mcp remove ${name}`);
@@ -21,7 +21,7 @@ export async function editServers(file: string, name: string, entry: JsonObject 
   await rename(`${file}.new`, file);
 }
 
-async function contentOf(file: string): Promise<JsonObject> {
+async function readMcpFileToEdit(file: string): Promise<JsonObject> {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
     throw new UsageError(`${file} cannot be read: ${String(error)}`, { cause: error });

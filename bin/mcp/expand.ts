@@ -6,7 +6,7 @@ import type { Io } from '../io.ts';
 const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;
 
 /** The entry with values of the environment, and the names of variables that are missing. */
-export function expandedEntry(
+export function expandMcpEntry(
   entry: McpEntry,
   env: Io['env'],
 ): { readonly entry: McpEntry; readonly missing: readonly string[] } {

@@ -13,7 +13,7 @@ export class Marks {
   readonly #marks = new Set<string>();
 
   constructor(home: string) {
-    this.#folder = folderIn(home);
+    this.#folder = serverMarksFolder(home);
     this.#file = join(this.#folder, `${process.pid}.json`);
   }
 
@@ -37,16 +37,16 @@ export class Marks {
 }
 
 /** Ends servers of drovers that are gone. Returns how many processes there were. */
-export function endLeftServers(home: string): number {
-  const folder = folderIn(home);
-  return namesIn(folder).reduce(
-    (count, name) => count + endLeftIn(join(folder, name), Number(name.slice(0, -'.json'.length))),
+export function endLeftMcpServers(home: string): number {
+  const folder = serverMarksFolder(home);
+  return listMarkFiles(folder).reduce(
+    (count, name) => count + endMarkedServersIn(join(folder, name), Number(name.slice(0, -'.json'.length))),
     0,
   );
 }
 
-function endLeftIn(file: string, pid: number): number {
-  const { began, marks } = recordIn(file);
+function endMarkedServersIn(file: string, pid: number): number {
+  const { began, marks } = readServerMarks(file);
   const isAlive = pid === process.pid || (began !== '' && startOf(pid) === began);
   if (isAlive) return 0;
   const ended = marks.reduce((count, mark) => count + endOrphans(mark), 0);
@@ -54,7 +54,7 @@ function endLeftIn(file: string, pid: number): number {
   return ended;
 }
 
-function recordIn(file: string): { readonly began: string; readonly marks: readonly string[] } {
+function readServerMarks(file: string): { readonly began: string; readonly marks: readonly string[] } {
   try {
     const record = JSON.parse(readFileSync(file, 'utf8')) as Json;
     if (!isJsonObject(record) || !Array.isArray(record['marks'])) return { began: '', marks: [] };
@@ -68,7 +68,7 @@ function recordIn(file: string): { readonly began: string; readonly marks: reado
   }
 }
 
-function namesIn(folder: string): readonly string[] {
+function listMarkFiles(folder: string): readonly string[] {
   try {
     return readdirSync(folder).filter((name) => /^\d+\.json$/.test(name));
   } catch (error) {
@@ -77,6 +77,6 @@ function namesIn(folder: string): readonly string[] {
   }
 }
 
-function folderIn(home: string): string {
+function serverMarksFolder(home: string): string {
   return join(home, 'mcp', 'running');
 }

@@ -14,10 +14,10 @@ import type { ServedTool } from '@drover/core/tools/served/served';
 import { NO_SERVERS, type ToolServers } from '@drover/core/tools/served/tool-servers';
 import type { Io } from '../io.ts';
 import type { Settings } from '../start/settings.ts';
-import { endLeftServers, Marks } from './marks.ts';
+import { endLeftMcpServers, Marks } from './marks.ts';
 import type { ServerGround } from './server-box.ts';
-import { verdictsIn } from './verdicts.ts';
-import { listServers, type ServerSources } from './server-list.ts';
+import { openServerVerdicts } from './verdicts.ts';
+import { findMcpServers, type ServerSources } from './server-list.ts';
 
 // Deferral begins where definitions take more than this share of the context.
 const CONTEXT_SHARE = 0.1;
@@ -35,24 +35,24 @@ export type ServersWish = Pick<ServerGround, 'containment' | 'rules'> & {
 export type OpenServers = ToolServers & { readonly close: () => Promise<void> };
 
 /** Throws UsageError for a malformed file, and for a required server that does not start. */
-export async function openServers(
+export async function openMcpServers(
   wish: ServersWish,
   { io, diagnose }: { io: Io; diagnose: Diagnose },
 ): Promise<OpenServers> {
   const { settings, frozenAt } = wish;
-  const ended = endLeftServers(settings.home);
+  const ended = endLeftMcpServers(settings.home);
   if (ended > 0) diagnose('ended MCP servers of an earlier drover', { processes: ended }, 'warn');
-  const { servers, warnings } = await listServers(wish, io);
-  const frozen = frozenAt === undefined ? undefined : frozenTools(frozenAt);
+  const { servers, warnings } = await findMcpServers(wish, io);
+  const frozen = frozenAt === undefined ? undefined : readFrozenTools(frozenAt);
   if (servers.length === 0 && (frozen ?? []).length === 0)
     return { ...NO_SERVERS, warnings, close: async () => undefined };
   const { Broker } = await import('@drover/mcp/broker');
-  const { openWire } = await import('./server-box.ts');
+  const { openMcpServerWire } = await import('./server-box.ts');
   const ground = { ...wish, home: settings.home, marks: new Marks(settings.home), io };
   const broker = new Broker({
     version: '0.1.0',
-    openWire: (spec, place) => openWire(spec, place, ground),
-    priorsOf: verdictsIn(settings.home),
+    openWire: (spec, place) => openMcpServerWire(spec, place, ground),
+    priorsOf: openServerVerdicts(settings.home),
     onDiagnostic: (message, facts) => diagnose(message, facts, 'warn'),
   });
   const charsMax = wish.contextTokens * CONTEXT_SHARE * (settings.charsPerToken ?? CHARS_PER_TOKEN_DEFAULT);
@@ -67,7 +67,7 @@ export async function openServers(
     await broker.close();
     throw new UsageError(fatal.map(({ message }) => message).join('\n'));
   }
-  if (frozenAt !== undefined && frozen === undefined) freeze(frozenAt, opened.tools);
+  if (frozenAt !== undefined && frozen === undefined) freezeServedTools(frozenAt, opened.tools);
   const { tools, lineFor, problems } = opened;
   return {
     tools,
@@ -78,13 +78,13 @@ export async function openServers(
 }
 
 /** Written before the run plans; a file that was cut off is as good as none. */
-function freeze(path: string, tools: readonly ServedTool[]): void {
+function freezeServedTools(path: string, tools: readonly ServedTool[]): void {
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(`${path}.new`, JSON.stringify(tools));
   renameSync(`${path}.new`, path);
 }
 
-function frozenTools(path: string): readonly ServedTool[] | undefined {
+function readFrozenTools(path: string): readonly ServedTool[] | undefined {
   try {
     return JSON.parse(readFileSync(path, 'utf8')) as readonly ServedTool[];
   } catch (error) {

@@ -26,15 +26,15 @@ export type ServerGround = {
 };
 
 /** Throws an error whose message is for the user. */
-export async function openWire(
+export async function openMcpServerWire(
   spec: ServerSpec,
   place: StartPlace,
   ground: ServerGround & { readonly io: Io },
 ): Promise<OpenWire> {
   const { reach } = spec;
-  if (reach.type === 'http') return httpWire(reach);
+  if (reach.type === 'http') return openMcpHttpWire(reach);
   const cwd = resolve(place.cwd, reach.cwd ?? '.');
-  const contained = await contain(spec, reach, { place, ground });
+  const contained = await containMcpServer(spec, reach, { place, ground });
   const mark = ground.marks.add(newId('mcp'));
   try {
     const env = { ...childEnvironment(ground.io.env), ...reach.env };
@@ -52,7 +52,7 @@ export async function openWire(
       ground.marks.remove(mark);
       await contained?.close();
     });
-    const hint = contained === undefined ? '' : downloadHint(reach);
+    const hint = contained === undefined ? '' : serverDownloadHint(reach);
     return { wire: wire as Wire, why: () => wire.why && `${wire.why}${hint}`, complaints: () => wire.complaints };
   } catch (error) {
     ground.marks.remove(mark);
@@ -62,7 +62,7 @@ export async function openWire(
   }
 }
 
-async function httpWire(reach: HttpReach): Promise<OpenWire> {
+async function openMcpHttpWire(reach: HttpReach): Promise<OpenWire> {
   if (!isAddress(reach.url)) throw new Error(`${reach.url} is not an http or https address`);
   const { openHttpWire } = await import('@drover/mcp/sdk/http-wire');
   return { wire: await openHttpWire(reach), why: () => undefined, complaints: () => '' };
@@ -71,25 +71,25 @@ async function httpWire(reach: HttpReach): Promise<OpenWire> {
 type Start = { readonly place: StartPlace; readonly ground: ServerGround };
 
 /** Undefined where there is no sandbox. */
-async function contain(
+async function containMcpServer(
   spec: ServerSpec,
   { net, readable, writable }: StdioReach,
   { place: { cwd, agent }, ground: { containment, rules, home } }: Start,
 ): Promise<Contained | undefined> {
   const rights = { net, readable, writable };
   if (agent?.sandbox !== undefined) return containment.taskServer?.(agent.sandbox, rights);
-  const folder = join(home, 'mcp', 'servers', `${spec.name}-${shortHash([spec.reach, cwd])}`);
+  const folder = join(home, 'mcp', 'servers', `${spec.name}-${hashServerSpec([spec.reach, cwd])}`);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   return containment.server?.({ ...rights, rules, folder, project: cwd });
 }
 
-function shortHash(value: unknown): string {
+function hashServerSpec(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 12);
 }
 
 const DOWNLOADERS = new Set(['npx', 'pnpm', 'pnpx', 'bunx', 'uvx', 'uv', 'pipx', 'docker']);
 
-function downloadHint({ command, net }: StdioReach): string {
+function serverDownloadHint({ command, net }: StdioReach): string {
   if (!DOWNLOADERS.has(basename(command)) || net.length > 0) return '';
   return `; ${basename(command)} may have wanted to download it: name the hosts under net of the server, or install the server and name its program`;
 }

@@ -12,8 +12,8 @@ import type { ServerSpec } from '@drover/mcp/server-spec';
 import type { Project } from '@drover/trust/project';
 import type { McpEntry } from '../files/mcp-file.ts';
 import type { Io } from '../io.ts';
-import { decoded, type Settings } from '../start/settings.ts';
-import { expandedEntry } from './expand.ts';
+import { decodeUtf8, type Settings } from '../start/settings.ts';
+import { expandMcpEntry } from './expand.ts';
 
 const TIMEOUT_MS_DEFAULT = 60_000;
 const START_MS_DEFAULT = 30_000;
@@ -45,12 +45,12 @@ type Found = {
   readonly source: ServerSource;
 };
 
-export async function listServers({ settings, top, sources }: ServerWish, io: Io): Promise<ServerList> {
+export async function findMcpServers({ settings, top, sources }: ServerWish, io: Io): Promise<ServerList> {
   const warnings: string[] = [];
   // The nearest file comes first, and the last one wins below.
   const files = sources.project.trusted('mcp').toReversed();
-  const project = await Promise.all(files.map(({ text, path }) => found(text, path, 'project')));
-  const flagged = await Promise.all(sources.files.map((file) => serversIn(resolve(io.cwd, file))));
+  const project = await Promise.all(files.map(({ text, path }) => parseServersFile(text, path, 'project')));
+  const flagged = await Promise.all(sources.files.map((file) => readServersFile(resolve(io.cwd, file))));
   const own = [...settings.mcp].map(([name, { entry, place }]): Found => ({
     name,
     entry,
@@ -61,8 +61,8 @@ export async function listServers({ settings, top, sources }: ServerWish, io: Io
   const byName = new Map([...project.flat(), ...own, ...flagged.flat()].map((each) => [each.name, each]));
   const servers: ListedServer[] = [];
   for (const found of byName.values()) {
-    const { entry, missing } = expandedEntry(found.entry, io.env);
-    if (missing.length === 0) servers.push({ spec: specOf({ ...found, entry }), source: found.source });
+    const { entry, missing } = expandMcpEntry(found.entry, io.env);
+    if (missing.length === 0) servers.push({ spec: mcpServerSpec({ ...found, entry }), source: found.source });
     else {
       const message = `the MCP server ${found.name} (${found.place}) needs ${missing.join(', ')}, which is not set`;
       if (entry.required === true) throw new UsageError(`${message}; set it, or remove required from the server`);
@@ -72,14 +72,14 @@ export async function listServers({ settings, top, sources }: ServerWish, io: Io
   return { servers, warnings };
 }
 
-async function serversIn(path: string): Promise<readonly Found[]> {
+async function readServersFile(path: string): Promise<readonly Found[]> {
   const bytes = await requireOwnFile({ path }, ({ problem, fix }) => `--mcp: ${path} ${problem}; ${fix}`);
-  const written = decoded(bytes);
+  const written = decodeUtf8(bytes);
   if (written === undefined) throw new UsageError(`${path} is not UTF-8 text; save it as UTF-8`);
-  return found(written, path, 'flag');
+  return parseServersFile(written, path, 'flag');
 }
 
-async function found(written: string, path: string, source: ServerSource): Promise<readonly Found[]> {
+async function parseServersFile(written: string, path: string, source: ServerSource): Promise<readonly Found[]> {
   const { parseMcpFile } = await import('../files/mcp-file.ts');
   const { value, place } = parseMcpFile(written, path);
   return Object.entries(value.mcpServers).map(([name, entry]) => ({
@@ -91,7 +91,7 @@ async function found(written: string, path: string, source: ServerSource): Promi
   }));
 }
 
-function specOf({ name, entry, place, base }: Found): ServerSpec {
+function mcpServerSpec({ name, entry, place, base }: Found): ServerSpec {
   const { idempotent = [] } = entry;
   return {
     name,

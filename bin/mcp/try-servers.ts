@@ -5,11 +5,11 @@ import { CHARS_PER_TOKEN_DEFAULT } from '@drover/core/conversation/conversation'
 import type { ServerSpec } from '@drover/mcp/server-spec';
 import type { Io } from '../io.ts';
 import { openContainment } from '../sandbox/containment.ts';
-import { sandboxWish } from '../sandbox/sandbox-options.ts';
+import { readSandboxWish } from '../sandbox/sandbox-options.ts';
 import type { Settings } from '../start/settings.ts';
 import { Marks } from './marks.ts';
-import { openWire } from './server-box.ts';
-import { verdictsIn } from './verdicts.ts';
+import { openMcpServerWire } from './server-box.ts';
+import { openServerVerdicts } from './verdicts.ts';
 
 export type Tried = {
   readonly name: string;
@@ -19,22 +19,22 @@ export type Tried = {
   readonly leftOut: readonly string[];
 };
 
-export async function tryServers(
+export async function tryMcpServers(
   servers: readonly ServerSpec[],
   { settings, top, io }: TrialPlace,
 ): Promise<readonly Tried[]> {
   if (servers.length === 0) return [];
-  const wish = sandboxWish({ sandbox: undefined, net: [], writable: [] }, { settings, cwd: io.cwd, root: top });
+  const wish = readSandboxWish({ sandbox: undefined, net: [], writable: [] }, { settings, cwd: io.cwd, root: top });
   const containment = await openContainment(wish, { io, state: settings.home, project: top });
   const ground = { home: settings.home, containment, rules: settings.rules, marks: new Marks(settings.home), io };
   const broker = new Broker({
     version: '0.1.0',
-    openWire: (spec, place) => openWire(spec, place, ground),
-    priorsOf: verdictsIn(settings.home),
+    openWire: (spec, place) => openMcpServerWire(spec, place, ground),
+    priorsOf: openServerVerdicts(settings.home),
     onDiagnostic: () => undefined,
   });
   try {
-    return await Promise.all(servers.map((spec) => tried(broker, spec, top)));
+    return await Promise.all(servers.map((spec) => tryMcpServer(broker, spec, top)));
   } finally {
     await broker.close();
   }
@@ -42,7 +42,7 @@ export async function tryServers(
 
 export type TrialPlace = { readonly settings: Settings; readonly top: string; readonly io: Io };
 
-async function tried(broker: Broker, spec: ServerSpec, cwd: string): Promise<Tried> {
+async function tryMcpServer(broker: Broker, spec: ServerSpec, cwd: string): Promise<Tried> {
   const { name } = spec;
   const { tools, problems, close } = await broker.open({ servers: [spec], cwd, charsMax: Infinity, frozen: undefined });
   await close();

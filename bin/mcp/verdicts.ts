@@ -12,31 +12,31 @@ const KEPT_MS = 7 * 24 * 3_600_000;
 const VERDICTS_MAX = 200;
 
 /** The verdicts in `home`. `now` is for tests. */
-export function verdictsIn(home: string, now: () => number = Date.now): BrokerOptions['priorsOf'] {
+export function openServerVerdicts(home: string, now: () => number = Date.now): BrokerOptions['priorsOf'] {
   const file = join(home, 'mcp', 'verdicts.json');
   return ({ reach }) => {
     const key = createHash('sha256').update(JSON.stringify(reach)).digest('hex');
     return {
       get: () => {
-        const kept = read(file)[key];
+        const kept = readServerVerdicts(file)[key];
         if (!isJsonObject(kept ?? null) || !isJsonObject(kept)) return undefined;
         const { at, prior } = kept;
         return typeof at === 'number' && now() - at < KEPT_MS ? (prior as never) : undefined;
       },
       set: (prior) => {
-        const before = read(file);
+        const before = readServerVerdicts(file);
         const kept = before[key];
         if (isJsonObject(kept ?? null) && JSON.stringify((kept as JsonObject)['prior']) === JSON.stringify(prior))
           return;
         const others = Object.entries(before).filter(([each]) => each !== key);
         const all = [...others, [key, { at: now(), prior }]].slice(-VERDICTS_MAX);
-        write(file, Object.fromEntries(all) as Json);
+        writeServerVerdicts(file, Object.fromEntries(all) as Json);
       },
     };
   };
 }
 
-function read(file: string): JsonObject {
+function readServerVerdicts(file: string): JsonObject {
   try {
     const found = JSON.parse(readFileSync(file, 'utf8')) as Json;
     return isJsonObject(found) ? found : {};
@@ -47,7 +47,7 @@ function read(file: string): JsonObject {
   }
 }
 
-function write(file: string, verdicts: Json): void {
+function writeServerVerdicts(file: string, verdicts: Json): void {
   mkdirSync(dirname(file), { recursive: true });
   const fresh = `${file}.${process.pid}`;
   writeFileSync(fresh, JSON.stringify(verdicts));

@@ -3,11 +3,11 @@
 import type { ModelRoles } from '@drover/protocol/run';
 import { UsageError } from '@drover/core/errors';
 import { factsOf, knownModels, knownProviders, type Price } from '@drover/core/model/catalog';
-import { type Settings, textOf } from '../start/settings.ts';
+import { type Settings, environmentText } from '../start/settings.ts';
 import type { Style } from '../views/text/style.ts';
-import { count } from '../views/text/figures.ts';
-import { clean, cut, widthOfText } from '../views/text/terminal-text.ts';
-import { apiKeyIn, nameModel } from './model-choice.ts';
+import { countText } from '../views/text/figures.ts';
+import { cleanText, cutText, widthOfText } from '../views/text/terminal-text.ts';
+import { readApiKey, nameModel } from './model-choice.ts';
 import { defaultModel } from './model-names.ts';
 
 type ListedProvider = {
@@ -33,26 +33,27 @@ export type ListedModels = {
 };
 
 export function listModels(settings: Settings): ListedModels {
-  const chosen = defaultIn(settings);
-  const named = (name: keyof ModelRoles) => settings.models[name]?.map((each) => labelIn(each.name, settings));
+  const chosen = listedDefaultModel(settings);
+  const named = (name: keyof ModelRoles) => settings.models[name]?.map((each) => listedModelLabel(each.name, settings));
   const role = (name: 'plan' | 'work') => named(name) ?? (chosen === undefined ? [] : [chosen.model]);
   const review = named('review');
   return {
-    providers: [...catalogProviders(settings), ...configuredProviders(settings)],
-    models: modelsIn(settings),
+    providers: [...listCatalogProviders(settings), ...listConfiguredProviders(settings)],
+    models: listPricedModels(settings),
     ...(chosen !== undefined && { default: chosen }),
     roles: { plan: role('plan'), work: role('work'), ...(review !== undefined && { review }) },
   };
 }
 
-function defaultIn(settings: Settings): ListedModels['default'] {
-  if (settings.model !== undefined) return { model: labelIn(settings.model, settings), because: 'your config' };
+function listedDefaultModel(settings: Settings): ListedModels['default'] {
+  if (settings.model !== undefined)
+    return { model: listedModelLabel(settings.model, settings), because: 'your config' };
   const byKey = defaultModel(settings);
   return byKey && { model: byKey.label, because: `${byKey.keyEnv} is set` };
 }
 
 /** An unreadable name is shown as it is; the command that uses it reports the mistake. */
-function labelIn(name: string, settings: Settings): string {
+function listedModelLabel(name: string, settings: Settings): string {
   try {
     return nameModel(name, settings).label;
   } catch (error) {
@@ -61,32 +62,32 @@ function labelIn(name: string, settings: Settings): string {
   }
 }
 
-function catalogProviders(settings: Settings): readonly ListedProvider[] {
+function listCatalogProviders(settings: Settings): readonly ListedProvider[] {
   return knownProviders
     .filter(({ id }) => !settings.providers.has(id))
     .map(({ id, keyEnv, baseUrlEnv }) => {
-      const baseUrl = textOf(settings.env, baseUrlEnv);
+      const baseUrl = environmentText(settings.env, baseUrlEnv);
       return {
         provider: id,
         keyEnv,
-        hasKey: hasKey(keyEnv, settings),
-        ...(baseUrl !== undefined && { baseUrl: shownAddress(baseUrl) }),
+        hasKey: hasProviderKey(keyEnv, settings),
+        ...(baseUrl !== undefined && { baseUrl: providerAddressWithoutLogin(baseUrl) }),
       };
     });
 }
 
-function configuredProviders(settings: Settings): readonly ListedProvider[] {
+function listConfiguredProviders(settings: Settings): readonly ListedProvider[] {
   return [...settings.providers].map(([provider, { baseUrl, keyEnv }]) => ({
     provider,
     ...(keyEnv !== undefined && { keyEnv }),
-    hasKey: keyEnv !== undefined && hasKey(keyEnv, settings),
-    baseUrl: shownAddress(baseUrl),
+    hasKey: keyEnv !== undefined && hasProviderKey(keyEnv, settings),
+    baseUrl: providerAddressWithoutLogin(baseUrl),
   }));
 }
 
-function hasKey(keyEnv: string, settings: Settings): boolean {
+function hasProviderKey(keyEnv: string, settings: Settings): boolean {
   try {
-    return apiKeyIn(settings, keyEnv) !== undefined;
+    return readApiKey(settings, keyEnv) !== undefined;
   } catch (error) {
     // A value that no header can contain is no key.
     if (error instanceof UsageError) return false;
@@ -94,7 +95,7 @@ function hasKey(keyEnv: string, settings: Settings): boolean {
   }
 }
 
-function modelsIn({ prices, providers }: Settings): readonly ListedModel[] {
+function listPricedModels({ prices, providers }: Settings): readonly ListedModel[] {
   const known = knownModels.filter(({ provider }) => !providers.has(provider));
   const labels = new Set([...known.map(({ provider, name }) => `${provider}/${name}`), ...prices.keys()]);
   return [...labels].map((model) => {
@@ -105,14 +106,14 @@ function modelsIn({ prices, providers }: Settings): readonly ListedModel[] {
 }
 
 /** The address without any part that may be a password or token. */
-export function shownAddress(address: string): string {
+export function providerAddressWithoutLogin(address: string): string {
   const { protocol, host, pathname } = new URL(address);
   return `${protocol}//${host}${pathname.replace(/\/$/, '')}`;
 }
 
 type Page = { readonly columns: number; readonly style: Style };
 
-export function modelsText(listed: ListedModels, { columns, style }: Page): string {
+export function formatModelList(listed: ListedModels, { columns, style }: Page): string {
   const { plan, work, review } = listed.roles;
   const words = (labels: readonly string[]) => (labels.length === 0 ? 'none: pass --model' : labels.join(', else '));
   const chosen = listed.default;
@@ -123,9 +124,11 @@ export function modelsText(listed: ListedModels, { columns, style }: Page): stri
   ]);
   const models = listed.models.map(({ model, contextTokens, price }) => [
     model,
-    `${count(contextTokens)} tokens`,
+    `${countText(contextTokens)} tokens`,
     price === undefined ? 'price unknown' : `$${price.input} in, $${price.output} out`,
-    price === undefined ? '' : `cache $${rounded(price.cacheRead)} read, $${rounded(price.cacheWrite)} write`,
+    price === undefined
+      ? ''
+      : `cache $${roundModelPrice(price.cacheRead)} read, $${roundModelPrice(price.cacheWrite)} write`,
     model === chosen?.model ? 'default' : '',
   ]);
   const roles = [
@@ -135,7 +138,7 @@ export function modelsText(listed: ListedModels, { columns, style }: Page): stri
     ...(review === undefined ? [] : [['review', words(review)]]),
   ];
   const section = (title: string, rows: readonly (readonly string[])[]) =>
-    [style('bold', title), ...table(rows).map((line) => cut(`  ${line}`, columns))].join('\n');
+    [style('bold', title), ...modelTable(rows).map((line) => cutText(`  ${line}`, columns))].join('\n');
   return `${[
     section('Providers', providers),
     section('Models (US dollars per million tokens)', models),
@@ -143,12 +146,12 @@ export function modelsText(listed: ListedModels, { columns, style }: Page): stri
   ].join('\n\n')}\n`;
 }
 
-function rounded(price: number): number {
+function roundModelPrice(price: number): number {
   return Math.round(price * 10_000) / 10_000;
 }
 
-function table(rows: readonly (readonly string[])[]): readonly string[] {
-  const cells = rows.map((row) => row.map((text) => clean(text)));
+function modelTable(rows: readonly (readonly string[])[]): readonly string[] {
+  const cells = rows.map((row) => row.map((text) => cleanText(text)));
   const widths = (cells[0] ?? []).map((_, at) => Math.max(...cells.map((row) => widthOfText(row[at] ?? ''))));
   return cells.map((row) =>
     row

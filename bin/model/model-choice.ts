@@ -5,9 +5,9 @@ import { UsageError } from '@drover/core/errors';
 import { type Api, knownProviders } from '@drover/core/model/catalog';
 import type { Script } from '@drover/rehearsal/script';
 import type { ProviderConfig } from '../files/config-file.ts';
-import { type Settings, textOf } from '../start/settings.ts';
+import { type Settings, environmentText } from '../start/settings.ts';
 import { suggestion } from '@drover/documents/suggestion';
-import { checkSpelling, defaultModel, readModelName } from './model-names.ts';
+import { checkModelSpelling, defaultModel, readModelName } from './model-names.ts';
 
 type ServedModel = {
   readonly kind: 'served';
@@ -46,7 +46,7 @@ export function nameModel(wanted: string | undefined, settings: Settings): Model
   const { provider, name } = readModelName(typed, settings);
   const names = [...knownProviders.map(({ id }) => id), ...settings.providers.keys(), ...rehearsals.keys()];
   if (names.includes(provider)) {
-    checkSpelling(provider, name, settings);
+    checkModelSpelling(provider, name, settings);
     return { label: `${provider}/${name}`, provider, name };
   }
   const near = suggestion(provider, names);
@@ -61,20 +61,20 @@ export function chooseModel(wanted: string | undefined, settings: Settings, cwd:
   }
   const configured = settings.providers.get(provider);
   if (configured !== undefined)
-    return { kind: 'served', label, provider, name, ...fromConfig(provider, configured, settings) };
+    return { kind: 'served', label, provider, name, ...modelFromConfig(provider, configured, settings) };
 
   const known = knownProviders.find(({ id }) => id === provider);
   if (known === undefined) throw new Error(`nobody knows how to ask ${provider}`);
-  const apiKey = apiKeyIn(settings, known.keyEnv);
+  const apiKey = readApiKey(settings, known.keyEnv);
   if (apiKey === undefined) {
     throw new UsageError(`${provider} needs a key: set ${known.keyEnv} (drover demo works without one)`);
   }
-  const baseUrl = textOf(settings.env, known.baseUrlEnv);
+  const baseUrl = environmentText(settings.env, known.baseUrlEnv);
   return { kind: 'served', label, provider, name, api: known.api, apiKey, baseUrl };
 }
 
 /** The journal stores the session's folder and the model's name, from which the script's path follows. */
-export function inFolder(
+export function modelInFolder(
   model: ModelChoice,
   { from, to }: { readonly from: string; readonly to: string },
 ): ModelChoice {
@@ -83,21 +83,21 @@ export function inFolder(
   return { ...model, name, label: `${model.provider}/${name}` };
 }
 
-function fromConfig(
+function modelFromConfig(
   provider: string,
   { api, baseUrl, keyEnv }: ProviderConfig,
   settings: Settings,
 ): Pick<ServedModel, 'api' | 'baseUrl' | 'apiKey'> {
   if (keyEnv === undefined) return { api, baseUrl, apiKey: 'none' };
-  const apiKey = apiKeyIn(settings, keyEnv);
+  const apiKey = readApiKey(settings, keyEnv);
   if (apiKey === undefined)
     throw new UsageError(`${provider} needs a key: set ${keyEnv}, which your config names for it`);
   return { api, baseUrl, apiKey };
 }
 
 /** Returns the key in this variable; throws UsageError if the value can't be one. */
-export function apiKeyIn({ env }: Settings, name: string): string | undefined {
-  const key = textOf(env, name)?.trim();
+export function readApiKey({ env }: Settings, name: string): string | undefined {
+  const key = environmentText(env, name)?.trim();
   if (key === undefined || key === '') return undefined;
   // Other characters are not allowed in a header.
   if (!/^[\x21-\x7e]+$/.test(key)) throw new UsageError(`${name} holds characters no key has; set it again`);

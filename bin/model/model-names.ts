@@ -9,8 +9,8 @@
 import { UsageError } from '@drover/core/errors';
 import { factsOf, knownModels, knownProviders, parseModel, providerOf } from '@drover/core/model/catalog';
 import { nearest } from '@drover/documents/suggestion';
-import { complain, type Io } from '../io.ts';
-import { type Settings, textOf } from '../start/settings.ts';
+import { printError, type Io } from '../io.ts';
+import { type Settings, environmentText } from '../start/settings.ts';
 
 type DefaultModel = { readonly label: string; readonly keyEnv: string };
 
@@ -18,7 +18,7 @@ type DefaultModel = { readonly label: string; readonly keyEnv: string };
 export function defaultModel({ env, providers }: Settings): DefaultModel | undefined {
   for (const { id, keyEnv, defaultModel: name } of knownProviders) {
     // A provider that the config redefines is another server, whose models are unknown.
-    if (name === undefined || providers.has(id) || (textOf(env, keyEnv) ?? '').trim() === '') continue;
+    if (name === undefined || providers.has(id) || (environmentText(env, keyEnv) ?? '').trim() === '') continue;
     return { label: `${id}/${name}`, keyEnv };
   }
   return undefined;
@@ -27,11 +27,11 @@ export function defaultModel({ env, providers }: Settings): DefaultModel | undef
 const told = new WeakSet<Io>();
 
 /** Reports once which model is used by default. Silent if the user named one. */
-export async function tellDefault(wanted: string | undefined, settings: Settings, io: Io): Promise<void> {
+export async function tellDefaultModel(wanted: string | undefined, settings: Settings, io: Io): Promise<void> {
   const chosen = wanted === undefined && settings.model === undefined ? defaultModel(settings) : undefined;
   if (chosen === undefined || told.has(io)) return;
   told.add(io);
-  await complain(
+  await printError(
     io,
     `using ${chosen.label}, because ${chosen.keyEnv} is set; --model or "model" in your config changes it`,
   );
@@ -45,7 +45,7 @@ export function readModelName(typed: string, settings: Settings): { readonly pro
   const owners = new Set([...(owner === undefined ? [] : [owner]), ...priced.map(({ provider }) => provider)]);
   const [only, ...others] = owners;
   if (only === undefined) {
-    const near = nearest(typed, [...settings.providers.keys()]) === undefined ? nearModel(typed) : undefined;
+    const near = nearest(typed, [...settings.providers.keys()]) === undefined ? suggestModel(typed) : undefined;
     if (near !== undefined) throw new UsageError(`there is no model '${typed}'; did you mean ${near}?`);
     return parseModel(typed);
   }
@@ -55,10 +55,10 @@ export function readModelName(typed: string, settings: Settings): { readonly pro
 }
 
 /** Throws UsageError if the name looks like a typo of a known one. Prices in the config make any name known. */
-export function checkSpelling(provider: string, name: string, { providers, prices }: Settings): void {
+export function checkModelSpelling(provider: string, name: string, { providers, prices }: Settings): void {
   const isCatalog = knownProviders.some(({ id }) => id === provider) && !providers.has(provider);
   if (!isCatalog || prices.has(`${provider}/${name}`) || factsOf(name).price !== undefined) return;
-  const near = nearModel(name);
+  const near = suggestModel(name);
   if (near !== undefined) {
     throw new UsageError(
       `${provider} has no model '${name}' that drover knows; did you mean ${near}? If the name is right, set its price under "prices" in your config`,
@@ -66,14 +66,14 @@ export function checkSpelling(provider: string, name: string, { providers, price
   }
 }
 
-function nearModel(name: string): string | undefined {
+function suggestModel(name: string): string | undefined {
   const near = nearest(
     name,
     knownModels.map((model) => model.name),
   );
-  return near === undefined || withoutVersion(near) === withoutVersion(name) ? undefined : near;
+  return near === undefined || modelWithoutVersion(near) === modelWithoutVersion(name) ? undefined : near;
 }
 
-function withoutVersion(name: string): string {
+function modelWithoutVersion(name: string): string {
   return name.replaceAll(/[-.]?\d+/g, '');
 }

@@ -11,9 +11,9 @@ import type { PlannedTask } from '@drover/protocol/plan';
 import { type ModelRoles, rolesOf, type RunSettings } from '@drover/protocol/run';
 import type { Io } from '../io.ts';
 import type { Settings } from '../start/settings.ts';
-import { chooseModel, inFolder, type ModelChoice, nameModel } from './model-choice.ts';
-import { tellDefault } from './model-names.ts';
-import { priceOf } from './price.ts';
+import { chooseModel, modelInFolder, type ModelChoice, nameModel } from './model-choice.ts';
+import { tellDefaultModel } from './model-names.ts';
+import { findModelPrice } from './price.ts';
 
 /** Roles that every run has, with a flag each. Only a config chooses models for `review`. */
 type Role = 'plan' | 'work';
@@ -31,28 +31,41 @@ export type RoleArgs = {
 export type RolePlace = { readonly settings: Settings; readonly top: string; readonly io: Io };
 
 /** The roles of a new run. A run with a given plan has no coordinator, so its role `plan` is that of `work`. */
-export async function chooseRoles(args: RoleArgs, isPlanned: boolean, place: RolePlace): Promise<ModelRoles> {
+export async function chooseModelRoles(args: RoleArgs, isPlanned: boolean, place: RolePlace): Promise<ModelRoles> {
   const { settings, io } = place;
-  const wanted = { plan: wantedFor('plan', args, settings), work: wantedFor('work', args, settings) };
+  const wanted = {
+    plan: modelsWantedForRole('plan', args, settings),
+    work: modelsWantedForRole('work', args, settings),
+  };
   const used = isPlanned ? [wanted.work] : [wanted.plan, wanted.work];
-  if (used.some((models) => models === undefined)) await tellDefault(undefined, settings, io);
+  if (used.some((models) => models === undefined)) await tellDefaultModel(undefined, settings, io);
   const read = (models: readonly ConfiguredModel[] | undefined) =>
-    models === undefined ? [modelLabel(undefined, args, place)] : models.map((each) => placedLabel(each, args, place));
-  const work = unique(read(wanted.work));
+    models === undefined
+      ? [modelLabel(undefined, args, place)]
+      : models.map((each) => modelLabelFromConfig(each, args, place));
+  const work = uniqueModelLabels(read(wanted.work));
   if (isPlanned) return { plan: work, work };
   const { review } = settings.models;
-  return { plan: unique(read(wanted.plan)), work, ...(review !== undefined && { review: unique(read(review)) }) };
+  return {
+    plan: uniqueModelLabels(read(wanted.plan)),
+    work,
+    ...(review !== undefined && { review: uniqueModelLabels(read(review)) }),
+  };
 }
 
 /** Undefined: the default model. */
-function wantedFor(role: Role, args: RoleArgs, settings: Settings): readonly ConfiguredModel[] | undefined {
+function modelsWantedForRole(role: Role, args: RoleArgs, settings: Settings): readonly ConfiguredModel[] | undefined {
   const typed = args[`${role}-model`];
   if (typed.length > 0) return typed.map((name) => ({ name, place: `--${role}-model` }));
   if (args.model !== undefined) return [{ name: args.model, place: '' }];
   return settings.models[role];
 }
 
-function placedLabel({ name, place }: ConfiguredModel, args: Pick<RoleArgs, 'dry-run'>, where: RolePlace): string {
+function modelLabelFromConfig(
+  { name, place }: ConfiguredModel,
+  args: Pick<RoleArgs, 'dry-run'>,
+  where: RolePlace,
+): string {
   try {
     return modelLabel(name, args, where);
   } catch (error) {
@@ -65,25 +78,25 @@ function placedLabel({ name, place }: ConfiguredModel, args: Pick<RoleArgs, 'dry
 export function modelLabel(name: string | undefined, args: Pick<RoleArgs, 'dry-run'>, place: RolePlace): string {
   const { settings, top, io } = place;
   if (args['dry-run']) return nameModel(name, settings).label;
-  return inFolder(chooseModel(name, settings, io.cwd), { from: io.cwd, to: top }).label;
+  return modelInFolder(chooseModel(name, settings, io.cwd), { from: io.cwd, to: top }).label;
 }
 
 /** The roles of a resumed run: as before, unless a flag names others. Tasks that name a model keep it. */
-export function changedRoles(args: RoleArgs, before: ModelRoles, place: RolePlace): ModelRoles {
+export function changeModelRoles(args: RoleArgs, before: ModelRoles, place: RolePlace): ModelRoles {
   const of = (role: Role): readonly string[] => {
     const typed = args[`${role}-model`];
     const names = typed.length > 0 ? typed : args.model === undefined ? [] : [args.model];
-    return names.length === 0 ? before[role] : unique(names.map((name) => modelLabel(name, args, place)));
+    return names.length === 0 ? before[role] : uniqueModelLabels(names.map((name) => modelLabel(name, args, place)));
   };
   return { ...before, plan: of('plan'), work: of('work') };
 }
 
-function unique(labels: readonly string[]): readonly string[] {
+function uniqueModelLabels(labels: readonly string[]): readonly string[] {
   return [...new Set(labels)];
 }
 
 /** The settings that hold the roles. Roles that all use one model need no list. */
-export function roleSettings(roles: ModelRoles): Pick<RunSettings, 'model' | 'models'> {
+export function modelRoleSettings(roles: ModelRoles): Pick<RunSettings, 'model' | 'models'> {
   const [model = ''] = roles.plan;
   const isSame = [roles.plan, roles.work].every((labels) => labels.length === 1 && labels[0] === model);
   const isPlain = isSame && roles.review === undefined;
@@ -97,7 +110,7 @@ export type RunChoices = {
 };
 
 /** All models of a run: those of its roles, and those that its tasks name. Throws UsageError if one can't be asked. */
-export function choicesOf(
+export function chooseRunModels(
   run: RunSettings,
   tasks: readonly Pick<PlannedTask, 'model'>[],
   { settings, top }: Omit<RolePlace, 'io'>,
@@ -106,7 +119,7 @@ export function choicesOf(
   const own = tasks.flatMap(({ model }) => (model === undefined ? [] : [model]));
   const chosen = [...new Set([...roles.plan, ...roles.work, ...(roles.review ?? []), ...own])].map((label) => {
     const model = chooseModel(label, settings, top);
-    const [price] = [run.cap, run.taskCap, run.canary?.cost].map((cap) => priceOf(model, cap, settings));
+    const [price] = [run.cap, run.taskCap, run.canary?.cost].map((cap) => findModelPrice(model, cap, settings));
     return [label, { model, price }] as const;
   });
   return { roles, chosen: new Map(chosen) };

@@ -11,7 +11,7 @@ import type { Settings } from '../start/settings.ts';
 import { type ModelChoice, nameModel } from './model-choice.ts';
 import type { RunChoices } from './model-roles.ts';
 import { type OpenedProvider, openProvider } from './open-provider.ts';
-import { openLane } from './provider-lane.ts';
+import { openProviderLane } from './provider-lane.ts';
 
 export type LaneOf = (model: ModelChoice, provider: OpenedProvider) => Lane;
 
@@ -35,14 +35,14 @@ export async function openModels({ roles, chosen }: RunChoices, opening: Opening
   const open = new Map<string, { readonly spec: ModelSpec; readonly provider: OpenedProvider['provider'] }>();
   const terms = new Map<string, ModelTerms>();
   const ownLane: LaneOf = (model, provider) =>
-    closing.adopt(openLane(model, provider, opening.workers), ({ close }) => close()).lane;
+    closing.adopt(openProviderLane(model, provider, opening.workers), ({ close }) => close()).lane;
   for (const [label, { model, price }] of chosen) {
     const server = model.kind === 'served' ? model.provider : model.label;
     const opened =
       providers.get(server) ??
       closing.adopt(await openProvider(model, opening.settings, opening.diagnostics), ({ close }) => close());
     providers.set(server, opened);
-    open.set(label, { spec: specOf({ model, price }, opened, opening.settings), provider: opened.provider });
+    open.set(label, { spec: modelSpec({ model, price }, opened, opening.settings), provider: opened.provider });
     terms.set(label, { lane: (opening.laneOf ?? ownLane)(model, opened), ...(price !== undefined && { price }) });
   }
   const opened = closing.move();
@@ -50,7 +50,7 @@ export async function openModels({ roles, chosen }: RunChoices, opening: Opening
 }
 
 /** Returns the label of a model that a running run can use. Throws UsageError for one that the run has not opened. */
-export function openLabel(name: string, { open }: RunModels, settings: Settings): string {
+export function openModelByLabel(name: string, { open }: RunModels, settings: Settings): string {
   const { label } = nameModel(name, settings);
   if (open.has(label)) return label;
   throw new UsageError(
@@ -60,7 +60,7 @@ export function openLabel(name: string, { open }: RunModels, settings: Settings)
 
 type Chosen = { readonly model: ModelChoice; readonly price: Price | undefined };
 
-function specOf({ model, price }: Chosen, { provider }: OpenedProvider, settings: Settings): ModelSpec {
+function modelSpec({ model, price }: Chosen, { provider }: OpenedProvider, settings: Settings): ModelSpec {
   const facts = factsOf(model.name);
   return {
     provider: { id: provider.id, limits: provider.limits },

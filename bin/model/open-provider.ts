@@ -6,9 +6,9 @@ import { defaultTimeouts, wireApis } from '@drover/core/model/catalog';
 import type { Provider, ProviderOptions, StreamTimeouts } from '@drover/core/model/provider';
 import { withoutSecrets } from '@drover/core/redaction/request-redaction';
 import type { Diagnostics } from '../diagnostics.ts';
-import { ownSecrets } from '../secrets/own-secrets.ts';
+import { listOwnSecrets } from '../secrets/own-secrets.ts';
 import type { Settings } from '../start/settings.ts';
-import { diagnosedProvider } from '../diagnosis/detailed-diagnostics.ts';
+import { diagnoseProvider } from '../diagnosis/detailed-diagnostics.ts';
 import type { ModelChoice } from './model-choice.ts';
 
 export type OpenedProvider = {
@@ -24,11 +24,11 @@ export async function openProvider(
   settings: Settings,
   diagnostics?: Diagnostics,
 ): Promise<OpenedProvider> {
-  const timeouts = timeoutsIn(settings);
-  const secrets = ownSecrets(settings);
+  const timeouts = providerTimeouts(settings);
+  const secrets = listOwnSecrets(settings);
   const open = async (options: ProviderOptions): Promise<Provider> => {
     const provider = withoutSecrets(await wireApis[model.api](options), secrets);
-    return diagnostics?.isDetailed === true ? diagnosedProvider(provider, diagnostics.diagnose) : provider;
+    return diagnostics?.isDetailed === true ? diagnoseProvider(provider, diagnostics.diagnose) : provider;
   };
   if (model.kind === 'served') {
     const { provider: id, apiKey, baseUrl } = model;
@@ -41,7 +41,7 @@ export async function openProvider(
   return { provider: await open(options), options, close: () => rehearsal.close() };
 }
 
-function timeoutsIn({ timeouts: { headers, firstByte, silence, progress } }: Settings): StreamTimeouts {
+function providerTimeouts({ timeouts: { headers, firstByte, silence, progress } }: Settings): StreamTimeouts {
   return {
     headersMs: headers ?? defaultTimeouts.headersMs,
     firstByteMs: firstByte ?? defaultTimeouts.firstByteMs,

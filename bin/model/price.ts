@@ -7,7 +7,7 @@ import type { Budget } from '../start/quantities.ts';
 import type { Settings } from '../start/settings.ts';
 import type { ModelName } from './model-choice.ts';
 
-export function priceOf(
+export function findModelPrice(
   { label, name }: ModelName,
   budget: Budget | undefined,
   { prices }: Settings,
@@ -22,6 +22,6 @@ export function priceOf(
 }
 
 /** The maximum cost of this many tokens, all of them of the most expensive kind. */
-export function mostDollars(tokens: number, { input, output, cacheRead, cacheWrite }: Price): number {
+export function mostDollarsForTokens(tokens: number, { input, output, cacheRead, cacheWrite }: Price): number {
   return (tokens * Math.max(input, output, cacheRead, cacheWrite)) / 1_000_000;
 }

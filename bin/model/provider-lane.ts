@@ -10,10 +10,10 @@ const WAIT_MS_MAX = 600_000;
 const throttle = new Throttle({ waitMsMax: WAIT_MS_MAX, random: Math.random });
 
 /** The lane of a model, until it is closed. */
-export function openLane(model: ModelChoice, provider: OpenedProvider, workers: number): OpenLane {
-  return throttle.open(laneName(model, provider), Math.max(1, workers));
+export function openProviderLane(model: ModelChoice, provider: OpenedProvider, workers: number): OpenLane {
+  return throttle.open(providerLaneName(model, provider), Math.max(1, workers));
 }
 
-export function laneName(model: ModelChoice, { options }: OpenedProvider): string {
+export function providerLaneName(model: ModelChoice, { options }: OpenedProvider): string {
   return laneKey({ baseUrl: '', ...options, provider: model.provider, model: model.name });
 }

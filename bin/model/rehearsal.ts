@@ -4,12 +4,12 @@ import { UsageError } from '@drover/core/errors';
 import { MB, requireOwnFile } from '@drover/core/files/own-file';
 import type { Script } from '@drover/rehearsal/script';
 import type { Rehearsal } from '@drover/rehearsal/server';
-import { codeOf } from '../start/settings.ts';
+import { errorCodeOf } from '../start/settings.ts';
 
 // A script that answers 1,000 tasks is larger than 1 MB.
 const SCRIPT_BYTES_MAX = 16 * MB;
 
-async function readScript(path: string): Promise<string> {
+async function readRehearsalScript(path: string): Promise<string> {
   const bytes = await requireOwnFile(
     { path, bytesMax: SCRIPT_BYTES_MAX },
     ({ kind, problem, fix }) => `${problem}; ${kind === 'missing' ? 'name a script that exists' : fix}`,
@@ -24,14 +24,14 @@ export async function openRehearsal(source: string | Script, port: number | unde
   try {
     const script =
       typeof source === 'string'
-        ? await (await import('@drover/rehearsal/load')).loadScript(source, readScript)
+        ? await (await import('@drover/rehearsal/load')).loadScript(source, readRehearsalScript)
         : source;
     return await startRehearsal(script, port === undefined ? {} : { port });
   } catch (error) {
     if (error instanceof ScriptError) throw new UsageError(error.message, { cause: error });
-    if (codeOf(error) === 'EADDRINUSE')
+    if (errorCodeOf(error) === 'EADDRINUSE')
       throw new UsageError(`port ${port} is in use; choose another`, { cause: error });
-    if (codeOf(error) === 'EACCES')
+    if (errorCodeOf(error) === 'EACCES')
       throw new UsageError(`port ${port} is not yours to use; choose another`, { cause: error });
     throw error;
   }

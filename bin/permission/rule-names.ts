@@ -9,16 +9,16 @@ import { isToolName, TOOL_NAMES, usualName } from '@drover/core/permission/tool-
 import { nearest } from '@drover/documents/suggestion';
 
 /** Throws UsageError if the text is no rule, or names no tool of drover's. */
-export function readRule(text: string, effect: Effect): Rule {
-  const rule = readServedRule(text, effect);
-  if (isKnown(rule)) return rule;
+export function readPermissionRule(text: string, effect: Effect): Rule {
+  const rule = readServedToolRule(text, effect);
+  if (isKnownToolRule(rule)) return rule;
   throw new UsageError(`the rule ${rule.text} names no tool; the tools are ${TOOL_NAMES.join(', ')}`);
 }
 
 /** The same where clients have tools of their own: any name will do that is not meant for a tool of drover's. */
-export function readServedRule(text: string, effect: Effect): Rule {
+export function readServedToolRule(text: string, effect: Effect): Rule {
   const rule = parseRule(text, effect);
-  const meant = isKnown(rule) ? undefined : (usualName(rule.tool) ?? nearest(rule.tool, TOOL_NAMES));
+  const meant = isKnownToolRule(rule) ? undefined : (usualName(rule.tool) ?? nearest(rule.tool, TOOL_NAMES));
   if (meant === undefined) return rule;
   const corrected = rule.text.replace(rule.tool, meant);
   throw new UsageError(`the rule ${rule.text} names no tool; did you mean ${corrected}?`);
@@ -34,15 +34,15 @@ type RuleFile = {
 };
 
 /** One sentence for each rule of a config that names no tool of drover's. */
-export function foreignRules({ path, config }: RuleFile): readonly string[] {
+export function listForeignRules({ path, config }: RuleFile): readonly string[] {
   return [config.allow, config.ask, config.deny]
-    .flatMap((rules = []) => rules.filter((rule) => !isKnown(rule)))
+    .flatMap((rules = []) => rules.filter((rule) => !isKnownToolRule(rule)))
     .map(
       ({ text }) =>
         `${path}: the rule ${text} names no tool of drover's; it holds only for tools of clients of drover serve`,
     );
 }
 
-function isKnown({ tool }: Rule): boolean {
+function isKnownToolRule({ tool }: Rule): boolean {
   return tool === '*' || isToolName(tool);
 }

@@ -11,11 +11,11 @@ import { readInclude } from '@drover/coordinator/slots/include';
 import { UsageError } from '@drover/core/errors';
 import { childEnvironment, gitEnvironment } from '@drover/core/tools/process/environment';
 import type { RunSettings } from '@drover/protocol/run';
-import { complain, type Io } from '../io.ts';
+import { printError, type Io } from '../io.ts';
 import { typedLines } from '../terminal/typed-lines.ts';
-import { oneLine } from '../views/text/terminal-text.ts';
-import { commandProblem } from './gate-check.ts';
-import { storedSetup, storeSetup } from './project-setups.ts';
+import { textOnOneLine } from '../views/text/terminal-text.ts';
+import { gateCommandProblem } from './gate-check.ts';
+import { readStoredSetup, storeSetup } from './project-setups.ts';
 
 const AUTO = 'auto';
 const NONE = 'none';
@@ -24,7 +24,7 @@ const PATH_COLUMNS = 60;
 const CHECK_MS_MAX = 10_000;
 
 /** The commands in the values of --setup and of the config. */
-export function setupCommands(setup: readonly string[]): readonly string[] {
+export function checkSetupCommands(setup: readonly string[]): readonly string[] {
   return setup.filter((command) => command !== AUTO && command !== NONE);
 }
 
@@ -38,15 +38,15 @@ type Wish = {
 export type Preparation = Pick<RunSettings, 'setup' | 'dependencies'>;
 
 /** Folders to bring and commands to run. Throws UsageError if the user must choose or a tool is missing. */
-export async function chooseDependencies(wish: Wish, repository: Repository, io: Io): Promise<Preparation> {
+export async function chooseDependencySetup(wish: Wish, repository: Repository, io: Io): Promise<Preparation> {
   const { setup, mayRefuse } = wish;
-  if (mayRefuse) await replaceStored(wish, repository);
-  if (setup.includes(NONE) || setupCommands(setup).length > 0) return {};
+  if (mayRefuse) await replaceStoredSetup(wish, repository);
+  if (setup.includes(NONE) || checkSetupCommands(setup).length > 0) return {};
   const found = await findDependencies(repository, gitEnvironment(io.env));
-  if (mayRefuse) await tellMissingTools(found, io);
+  if (mayRefuse) await tellMissingPackagers(found, io);
   const lines = await readInclude(repository.top);
   const isIncluded = (path: string) => lines.some(({ pattern }) => pattern === path);
-  if (mayRefuse) await tellUnprepared(found, isIncluded, io);
+  if (mayRefuse) await tellUnpreparedFolders(found, isIncluded, io);
   const needs = found.needs
     .filter(({ packager }) => packager.how !== 'nothing')
     .map((need) => ({
@@ -56,11 +56,11 @@ export async function chooseDependencies(wish: Wish, repository: Repository, io:
     }))
     .filter(({ folders, isPathless }) => isPathless || folders.length > 0);
   if (needs.length === 0) return {};
-  const answer = await agreed(wish, needs, { repository, io });
-  if (answer === undefined && mayRefuse) throw new UsageError(question(needs));
+  const answer = await agreeOnSetup(wish, needs, { repository, io });
+  if (answer === undefined && mayRefuse) throw new UsageError(preparationQuestion(needs));
   if (answer === NONE || answer === undefined) return {};
   if (answer !== AUTO) return { setup: [answer] };
-  if (mayRefuse) for (const need of needs) await prepareWords(need, io);
+  if (mayRefuse) for (const need of needs) await showPreparation(need, io);
   const dependencies = needs.flatMap(({ packager, folders }) => (packager.how === 'bring' ? folders : []));
   const commands = needs.filter(({ packager }) => packager.how === 'install').map(installCommand);
   return {
@@ -70,91 +70,91 @@ export async function chooseDependencies(wish: Wish, repository: Repository, io:
 }
 
 /** A --setup that the user types is the newer answer for the project. */
-async function replaceStored({ setup, home }: Wish, { top }: Repository): Promise<void> {
+async function replaceStoredSetup({ setup, home }: Wish, { top }: Repository): Promise<void> {
   const [typed] = setup;
-  if (setup.length !== 1 || typed === undefined || (await storedSetup(home, top)) === undefined) return;
+  if (setup.length !== 1 || typed === undefined || (await readStoredSetup(home, top)) === undefined) return;
   await storeSetup(home, top, typed);
 }
 
 type AskPlace = { readonly repository: Repository; readonly io: Io };
 
 /** Returns auto, none or a command; undefined without a terminal to ask on. */
-async function agreed(wish: Wish, needs: readonly Need[], place: AskPlace): Promise<string | undefined> {
+async function agreeOnSetup(wish: Wish, needs: readonly Need[], place: AskPlace): Promise<string | undefined> {
   const { setup, yes, mayRefuse, home } = wish;
   if (yes || setup.includes(AUTO)) return AUTO;
   const { repository, io } = place;
-  const stored = await storedSetup(home, repository.top);
+  const stored = await readStoredSetup(home, repository.top);
   if (stored !== undefined) {
     if (mayRefuse && stored !== AUTO && stored !== NONE)
-      await complain(
+      await printError(
         io,
-        `workspaces are prepared by '${oneLine(stored, PATH_COLUMNS)}', your answer for this project; --setup replaces it`,
+        `workspaces are prepared by '${textOnOneLine(stored, PATH_COLUMNS)}', your answer for this project; --setup replaces it`,
       );
     return stored;
   }
   const isTerminal = io.stdin.isTTY === true && io.stderr.isTTY === true;
   if (!isTerminal || !mayRefuse) return isTerminal ? AUTO : undefined;
-  const answer = await ask(needs, io);
+  const answer = await askHowToPrepare(needs, io);
   if (answer !== undefined) await storeSetup(home, repository.top, answer);
   return answer;
 }
 
-async function ask(needs: readonly Need[], io: Io): Promise<string | undefined> {
+async function askHowToPrepare(needs: readonly Need[], io: Io): Promise<string | undefined> {
   const lines = typedLines(io);
   try {
-    const ways = needs.map((need) => `    ${needWords(need)}\n`).join('');
-    const words = `  Workspaces would lack ${named(needs)}. drover can prepare them:\n${ways}  [a]uto does so (Enter), [n]one does not; or type your own setup [c]ommand: `;
+    const ways = needs.map((need) => `    ${dependencyNeedWords(need)}\n`).join('');
+    const words = `  Workspaces would lack ${namedSetupCommands(needs)}. drover can prepare them:\n${ways}  [a]uto does so (Enter), [n]one does not; or type your own setup [c]ommand: `;
     for (;;) {
       const typed = (await lines.ask(words, new AbortController().signal))?.trim();
       if (typed === undefined || typed === '') return typed === '' ? AUTO : undefined;
       if (/^(n|no|none)$/i.test(typed)) return NONE;
       if (/^(a|auto|y|yes)$/i.test(typed)) return AUTO;
       const place = { cwd: io.cwd, env: childEnvironment(io.env) };
-      const problem = /^c$/i.test(typed) ? 'type the command itself' : await commandProblem(typed, place);
+      const problem = /^c$/i.test(typed) ? 'type the command itself' : await gateCommandProblem(typed, place);
       if (problem === undefined) return typed;
-      await complain(io, `'${oneLine(typed, PATH_COLUMNS)}' cannot prepare a workspace: ${problem}`);
+      await printError(io, `'${textOnOneLine(typed, PATH_COLUMNS)}' cannot prepare a workspace: ${problem}`);
     }
   } finally {
     lines.close();
   }
 }
 
-function question(needs: readonly Need[]): string {
-  const ways = needs.map(needWords).join('; ');
+function preparationQuestion(needs: readonly Need[]): string {
+  const ways = needs.map(dependencyNeedWords).join('; ');
   return [
-    `workspaces would lack ${named(needs)}, which ${needs.map(({ lockfile }) => lockfile).join(', ')} installs.`,
+    `workspaces would lack ${namedSetupCommands(needs)}, which ${needs.map(({ lockfile }) => lockfile).join(', ')} installs.`,
     `Choose: --setup auto (${ways}), --setup "<command>" (runs in each workspace), or --setup none`,
   ].join(' ');
 }
 
-function needWords(need: Need): string {
-  if (need.packager.how === 'bring') return `each workspace gets your ${shortened(need.folders)}, read-only`;
+function dependencyNeedWords(need: Need): string {
+  if (need.packager.how === 'bring') return `each workspace gets your ${shortenFolderList(need.folders)}, read-only`;
   const hosts = need.packager.hosts ?? [];
   const net = hosts.length === 0 ? '' : `; a download needs ${hosts.map((host) => `--net ${host}`).join(' ')}`;
   return `each workspace runs '${installCommand(need)}'${net}`;
 }
 
 /** Describes how a need is met. Throws UsageError if the tool of its command is missing. */
-async function prepareWords(need: Need, io: Io): Promise<void> {
+async function showPreparation(need: Need, io: Io): Promise<void> {
   const { tool, how } = need.packager;
-  if (how === 'install' && !(await isThere(tool, io)))
+  if (how === 'install' && !(await isPackagerThere(tool, io)))
     throw new UsageError(
       `${need.lockfile} needs ${tool}, which is not on the PATH: install it, or choose --setup "<command>" or --setup none`,
     );
-  await complain(io, needWords(need));
+  await printError(io, dependencyNeedWords(need));
 }
 
 /** A lockfile without its tool: gates that need the tool can't pass. */
-async function tellMissingTools({ locked }: Found, io: Io): Promise<void> {
+async function tellMissingPackagers({ locked }: Found, io: Io): Promise<void> {
   for (const { packager, lockfile } of locked) {
     // Other tools than pip read requirements.txt, and go.mod alone needs no installation.
-    if (packager.name === 'pip' || packager.how === 'install' || (await isThere(packager.tool, io))) continue;
+    if (packager.name === 'pip' || packager.how === 'install' || (await isPackagerThere(packager.tool, io))) continue;
     if (
       packager.how === 'bring' &&
       locked.some((other) => other.packager !== packager && other.packager.how === 'bring')
     )
       continue;
-    await complain(
+    await printError(
       io,
       `${lockfile} is of ${packager.name}, but there is no ${packager.tool} on the PATH: gates that need it will fail`,
     );
@@ -162,40 +162,40 @@ async function tellMissingTools({ locked }: Found, io: Io): Promise<void> {
 }
 
 /** Reports dependencies that workspaces will lack, because drover can neither bring nor install them. */
-async function tellUnprepared(
+async function tellUnpreparedFolders(
   { unexplained, notInstalled }: Found,
   isIncluded: (path: string) => boolean,
   io: Io,
 ): Promise<void> {
   for (const { packager, lockfile } of notInstalled)
-    await complain(
+    await printError(
       io,
       `${lockfile} names packages, but node_modules is not there, so workspaces lack them: install them with ${packager.tool} first, or pass --setup "<command>"`,
     );
   const left = unexplained.filter((path) => !isIncluded(path));
   if (left.length > 0)
-    await complain(
+    await printError(
       io,
-      `workspaces will lack ${shortened(left)}, and no lockfile says how to install it: pass --setup "<command>", or name it in .drover/include`,
+      `workspaces will lack ${shortenFolderList(left)}, and no lockfile says how to install it: pass --setup "<command>", or name it in .drover/include`,
     );
 }
 
-function isThere(tool: string, io: Io): Promise<boolean> {
+function isPackagerThere(tool: string, io: Io): Promise<boolean> {
   return new Promise((resolve) => {
     const options = { env: childEnvironment(io.env), timeout: CHECK_MS_MAX };
     execFile('sh', ['-c', 'command -v -- "$0"', tool], options, (error) => resolve(error === null));
   });
 }
 
-function named(needs: readonly Need[]): string {
+function namedSetupCommands(needs: readonly Need[]): string {
   const folders = needs.flatMap((need) =>
     need.folders.length === 0 ? [`the packages of ${need.lockfile}`] : need.folders,
   );
-  return shortened(folders);
+  return shortenFolderList(folders);
 }
 
-function shortened(folders: readonly string[]): string {
+function shortenFolderList(folders: readonly string[]): string {
   const more = folders.length - NAMED_MAX;
-  const first = folders.slice(0, NAMED_MAX).map((path) => oneLine(path, PATH_COLUMNS));
+  const first = folders.slice(0, NAMED_MAX).map((path) => textOnOneLine(path, PATH_COLUMNS));
   return `${first.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }

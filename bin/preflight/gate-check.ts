@@ -14,22 +14,23 @@ export type GatePlace = { readonly cwd: string; readonly env: Readonly<Record<st
 /** Throws UsageError if a gate can never pass. */
 export async function checkGates(gates: readonly string[], place: GatePlace): Promise<void> {
   for (const gate of gates) {
-    const problem = await commandProblem(gate, place);
+    const problem = await gateCommandProblem(gate, place);
     if (problem !== undefined) throw new UsageError(`--gate: '${gate}' can't be run: ${problem}`);
   }
 }
 
 /** Why a command can never succeed; undefined if that is not certain. */
-export async function commandProblem(command: string, place: GatePlace): Promise<string | undefined> {
-  const complaint = await bash(['-n', '-c', command], place);
+export async function gateCommandProblem(command: string, place: GatePlace): Promise<string | undefined> {
+  const complaint = await bashForGateCheck(['-n', '-c', command], place);
   if (complaint !== undefined) return `bash can't read it${complaint && `: ${complaint}`}`;
-  const name = await firstCommand(command);
-  if (name === undefined || (await bash(['-c', 'command -v -- "$0"', name], place)) === undefined) return undefined;
+  const name = await firstCommandOfGate(command);
+  if (name === undefined || (await bashForGateCheck(['-c', 'command -v -- "$0"', name], place)) === undefined)
+    return undefined;
   return `there is no command ${name}; install it, or correct the command`;
 }
 
 /** The plain name that the gate begins with; undefined if it begins with anything else. */
-async function firstCommand(gate: string): Promise<string | undefined> {
+async function firstCommandOfGate(gate: string): Promise<string | undefined> {
   const { parse } = await loadParser();
   let node = parse(gate).commands[0]?.command;
   while (node?.type === 'AndOr' || node?.type === 'Pipeline') node = node.commands[0];
@@ -41,7 +42,7 @@ async function firstCommand(gate: string): Promise<string | undefined> {
 }
 
 /** The first line of bash's complaint; undefined if bash succeeds or is missing. */
-function bash(args: readonly string[], { cwd, env }: GatePlace): Promise<string | undefined> {
+function bashForGateCheck(args: readonly string[], { cwd, env }: GatePlace): Promise<string | undefined> {
   return new Promise((resolve) => {
     execFile('bash', args, { cwd, env: { ...env }, timeout: CHECK_MS_MAX }, (error, _, stderr) => {
       const isFound = error !== null && typeof error.code === 'number';

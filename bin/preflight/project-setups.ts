@@ -6,15 +6,15 @@ import { UsageError } from '@drover/core/errors';
 import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json';
 
 /** The answer for a repository: auto, none or a command. Undefined if the user was not asked yet. */
-export async function storedSetup(home: string, top: string): Promise<string | undefined> {
-  const answer = (await readAnswers(home))[await realpath(top)];
+export async function readStoredSetup(home: string, top: string): Promise<string | undefined> {
+  const answer = (await readSetupAnswers(home))[await realpath(top)];
   return typeof answer === 'string' ? answer : undefined;
 }
 
 /** Throws UsageError if the answer can't be stored. */
 export async function storeSetup(home: string, top: string, answer: string): Promise<void> {
-  const answers = { ...(await readAnswers(home)), [await realpath(top)]: answer };
-  const path = pathIn(home);
+  const answers = { ...(await readSetupAnswers(home)), [await realpath(top)]: answer };
+  const path = setupAnswersPath(home);
   try {
     await mkdir(home, { recursive: true });
     await writeFile(`${path}.new`, `${JSON.stringify(answers, undefined, 2)}\n`, { mode: 0o600 });
@@ -26,8 +26,8 @@ export async function storeSetup(home: string, top: string, answer: string): Pro
 }
 
 /** A file that can't be read holds no answer: the user is asked again. */
-async function readAnswers(home: string): Promise<JsonObject> {
-  const text = await readFile(pathIn(home), 'utf8').catch(() => '{}');
+async function readSetupAnswers(home: string): Promise<JsonObject> {
+  const text = await readFile(setupAnswersPath(home), 'utf8').catch(() => '{}');
   try {
     const found = JSON.parse(text) as Json;
     return isJsonObject(found) ? found : {};
@@ -37,6 +37,6 @@ async function readAnswers(home: string): Promise<JsonObject> {
   }
 }
 
-function pathIn(home: string): string {
+function setupAnswersPath(home: string): string {
   return join(home, 'setups.json');
 }

@@ -15,31 +15,31 @@ const STOPS: Readonly<Record<Stop, NonNullable<Answer['stop']>>> = {
   aborted: 'end',
 };
 
-export function answerOf({ content, stop, usage }: AssistantMessage): Answer {
+export function replayedAnswer({ content, stop, usage }: AssistantMessage): Answer {
   const { input, output, cacheRead, cacheWrite } = usage;
-  return { parts: content.map(partOf), stop: STOPS[stop], usage: { input, output, cacheRead, cacheWrite } };
+  return { parts: content.map(replayedPart), stop: STOPS[stop], usage: { input, output, cacheRead, cacheWrite } };
 }
 
-function partOf(part: AssistantPart): AnswerPart {
+function replayedPart(part: AssistantPart): AnswerPart {
   switch (part.type) {
     case 'text':
-      return { text: verbatim(part.text) };
+      return { text: verbatimForScript(part.text) };
     case 'thinking':
-      return { thinking: verbatim(part.text) };
+      return { thinking: verbatimForScript(part.text) };
     case 'tool_call': {
       // Arguments that were no object were unusable; the call has its recorded result anyway.
       const args = isJsonObject(part.args) ? part.args : {};
-      return { call: { id: part.id, name: part.name, args: JSON.parse(verbatimJson(args)) as typeof args } };
+      return { call: { id: part.id, name: part.name, args: JSON.parse(verbatimJsonForScript(args)) as typeof args } };
     }
   }
 }
 
 // Scripts have templates such as `{{ text }}`, and a recorded answer may contain the same text. A template that is
 // always empty is put between two braces, so that the braces stay.
-function verbatim(text: string): string {
+function verbatimForScript(text: string): string {
   return text.replace(/\{(?=\{)/g, '{{{match.0}}');
 }
 
-function verbatimJson(args: unknown): string {
-  return JSON.stringify(args, (_key, value: unknown) => (typeof value === 'string' ? verbatim(value) : value));
+function verbatimJsonForScript(args: unknown): string {
+  return JSON.stringify(args, (_key, value: unknown) => (typeof value === 'string' ? verbatimForScript(value) : value));
 }

@@ -6,7 +6,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AssistantPart, Message } from '@drover/protocol/messages';
 import { boundedText } from '@drover/core/tools/output/capture';
-import { oneLine } from '../views/text/terminal-text.ts';
+import { textOnOneLine } from '../views/text/terminal-text.ts';
 import { NO_FILE, type Performed } from './performance.ts';
 import type { Recording } from './recording.ts';
 
@@ -14,7 +14,7 @@ const EXCERPT_COLUMNS = 70;
 const BEFORE_CHARS = 20;
 
 /** The first difference, as a sentence and the two sides; undefined if there is none. */
-export async function firstDifference(
+export async function firstReplayDifference(
   { turns, messages: recorded }: Recording,
   { messages, endings }: Performed,
 ): Promise<string | undefined> {
@@ -23,20 +23,20 @@ export async function firstDifference(
   const isCut = last?.ending === undefined && recorded.at(-1)?.role === 'assistant';
   const replayed = isCut ? messages.slice(0, recorded.length) : messages;
   for (let at = 0; at < Math.max(recorded.length, replayed.length); at++) {
-    const [was, is] = await Promise.all([recorded[at], replayed[at]].map(essenceOf));
-    if (!isDeepStrictEqual(was, is)) return `message ${at + 1} is not as recorded${sides(was, is)}`;
+    const [was, is] = await Promise.all([recorded[at], replayed[at]].map(comparableMessage));
+    if (!isDeepStrictEqual(was, is)) return `message ${at + 1} is not as recorded${bothReplaySides(was, is)}`;
   }
   const at = turns.findIndex(({ ending }, turn) => ending !== undefined && ending !== endings[turn]);
   return at < 0 ? undefined : `turn ${at + 1} ended as ${endings[at]}, and was recorded as ${turns[at]?.ending}`;
 }
 
-async function essenceOf(message: Message | undefined): Promise<object | undefined> {
+async function comparableMessage(message: Message | undefined): Promise<object | undefined> {
   switch (message?.role) {
     case undefined:
     case 'user':
       return message;
     case 'assistant':
-      return { role: message.role, content: message.content.map(essenceOfPart), stop: message.stop };
+      return { role: message.role, content: message.content.map(comparablePart), stop: message.stop };
     case 'tool': {
       // A result with appended instructions may be longer than a tool's own output, and is truncated again.
       const results = message.results.map(async (result) => ({
@@ -48,25 +48,25 @@ async function essenceOf(message: Message | undefined): Promise<object | undefin
   }
 }
 
-function essenceOfPart(part: AssistantPart): object {
+function comparablePart(part: AssistantPart): object {
   if (part.type !== 'tool_call') return part;
   const { type, id, name, args, problem } = part;
   return { type, id, name, args: problem === undefined ? args : {} };
 }
 
-function sides(was: object | undefined, is: object | undefined): string {
+function bothReplaySides(was: object | undefined, is: object | undefined): string {
   const [recorded, replayed] = [was, is].map((side) => (side === undefined ? undefined : JSON.stringify(side)));
-  const from = Math.max(commonChars(recorded ?? '', replayed ?? '') - BEFORE_CHARS, 0);
-  return `\n  recorded: ${excerpt(recorded, from)}\n  replayed: ${excerpt(replayed, from)}`;
+  const from = Math.max(countCommonChars(recorded ?? '', replayed ?? '') - BEFORE_CHARS, 0);
+  return `\n  recorded: ${excerptAtDifference(recorded, from)}\n  replayed: ${excerptAtDifference(replayed, from)}`;
 }
 
-function commonChars(a: string, b: string): number {
+function countCommonChars(a: string, b: string): number {
   let at = 0;
   while (at < a.length && a[at] === b[at]) at++;
   return at;
 }
 
-function excerpt(json: string | undefined, from: number): string {
+function excerptAtDifference(json: string | undefined, from: number): string {
   if (json === undefined) return 'nothing';
-  return oneLine(`${from > 0 ? '…' : ''}${json.slice(from)}`, EXCERPT_COLUMNS);
+  return textOnOneLine(`${from > 0 ? '…' : ''}${json.slice(from)}`, EXCERPT_COLUMNS);
 }

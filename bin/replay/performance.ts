@@ -12,10 +12,10 @@ import { defaultRetry } from '@drover/core/model/retry';
 import type { TurnOutcome } from '@drover/protocol/outcomes';
 import { startRehearsal } from '@drover/rehearsal/server';
 import type { View } from '../views/view.ts';
-import { answerOf } from './answers.ts';
+import { replayedAnswer } from './answers.ts';
 import type { Recording } from './recording.ts';
 
-import { standIns } from './stand-ins.ts';
+import { replayToolStandIns } from './stand-ins.ts';
 
 // Longer than any wait: such an answer is requested only to be cancelled.
 const NEVER_MS = 2 ** 31 - 1;
@@ -45,12 +45,12 @@ export async function replaySession(performance: Performance, signal: AbortSigna
     const [answer, ...rest] = left;
     left = rest;
     for (const { content } of answer?.steering ?? []) session.steer(content);
-    if (answer !== undefined) return answerOf(answer.message);
+    if (answer !== undefined) return replayedAnswer(answer.message);
     endTurn();
     return { text: 'late', delayMs: NEVER_MS };
   };
   const server = opened.adopt(await startRehearsal({ answers: [next] }), ({ close }) => close());
-  const session = await openSession(performance, server.baseUrlFor('anthropic'), {
+  const session = await openReplayedSession(performance, server.baseUrlFor('anthropic'), {
     onUnknown: () => endTurn(),
     gateFailure: () => gateFailure,
   });
@@ -81,14 +81,14 @@ type Heard = {
   readonly gateFailure: () => Failure | undefined;
 };
 
-async function openSession(
+async function openReplayedSession(
   { recording, model: label, cwd }: Performance,
   baseUrl: string,
   { onUnknown, gateFailure }: Heard,
 ): Promise<Session> {
   const { provider: id, name: model } = parseModel(label);
   const provider = await wireApis.anthropic({ id, apiKey: 'none', baseUrl, timeouts: defaultTimeouts });
-  const { tools, hear } = standIns(
+  const { tools, hear } = replayToolStandIns(
     recording.turns.flatMap(({ answers }) => answers),
     onUnknown,
   );

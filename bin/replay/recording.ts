@@ -43,7 +43,7 @@ type OpenTurn = Pick<RecordedTurn, 'asked'> & {
   failure: Failure | undefined;
 };
 
-export function recordingOf(records: readonly JsonObject[]): Recording {
+export function readRecording(records: readonly JsonObject[]): Recording {
   const turns: OpenTurn[] = [];
   const messages: Message[] = [];
   for (const record of records as unknown as readonly Recorded[]) {
@@ -54,7 +54,7 @@ export function recordingOf(records: readonly JsonObject[]): Recording {
         // The failure that cut an answer off is replayed; the partial text is not.
         if (record.kept === false || isCutOff(record.message)) break;
         messages.push(record.message);
-        foldMessage(turns, record.message, record.turn);
+        foldRecordedMessage(turns, record.message, record.turn);
         break;
       case 'tool_execution_end': {
         const { toolUseId: id, name, output, isError, callIndex } = record;
@@ -67,20 +67,20 @@ export function recordingOf(records: readonly JsonObject[]): Recording {
       case 'cancelled':
         if (turn === undefined) break;
         turn.ending = record.type;
-        turn.failure = failureOf(record);
+        turn.failure = recordedFailure(record);
     }
   }
   return { turns, messages };
 }
 
-function failureOf(
+function recordedFailure(
   ending: Extract<Recorded, { readonly type: NonNullable<RecordedTurn['ending']> }>,
 ): OpenTurn['failure'] {
   if (ending.type === 'cancelled') return { kind: 'aborted', by: 'user' };
   return ending.type === 'done' ? undefined : ending.failure;
 }
 
-function foldMessage(turns: OpenTurn[], message: Message, number: number | undefined): void {
+function foldRecordedMessage(turns: OpenTurn[], message: Message, number: number | undefined): void {
   const turn = turns.at(-1);
   switch (message.role) {
     case 'user':

@@ -39,7 +39,7 @@ export class RecordedClock {
   }
 }
 
-export async function performRun(
+export async function replayRunEvents(
   events: readonly Recorded[],
   { view, clock }: { readonly view: View; readonly clock: RecordedClock },
   signal: AbortSignal,
@@ -59,8 +59,8 @@ export function replayContradiction(events: readonly Recorded[]): string | undef
   const state = new RunState();
   for (const event of events) {
     if (event.type === 'run_end') {
-      const told = new Map(event.tasks.map((row) => [row.task, essenceOf(row)]));
-      const folded = new Map(rowsOf(state).map((row) => [row.task, essenceOf(row)]));
+      const told = new Map(event.tasks.map((row) => [row.task, comparableTaskRow(row)]));
+      const folded = new Map(rowsOf(state).map((row) => [row.task, comparableTaskRow(row)]));
       const odd = [...new Set([...told.keys(), ...folded.keys()])].find(
         (task) => !isDeepStrictEqual(told.get(task), folded.get(task)),
       );
@@ -72,6 +72,6 @@ export function replayContradiction(events: readonly Recorded[]): string | undef
   return undefined;
 }
 
-function essenceOf({ status, attempts, files, commit }: TaskRow): object {
+function comparableTaskRow({ status, attempts, files, commit }: TaskRow): object {
   return { status, attempts, files, commit };
 }

@@ -16,7 +16,7 @@ export type StandIns = {
 };
 
 /** `onUnknown` gets each call without a recorded result. */
-export function standIns(answers: readonly RecordedAnswer[], onUnknown: () => void): StandIns {
+export function replayToolStandIns(answers: readonly RecordedAnswer[], onUnknown: () => void): StandIns {
   let answersHeard = 0;
   const results = new Map<string, ToolOutput | undefined>(); // callId -> its result
   const hear = (event: Event): void => {
@@ -31,21 +31,21 @@ export function standIns(answers: readonly RecordedAnswer[], onUnknown: () => vo
     return { output: 'Its result was not recorded.', isError: true };
   };
   const known = sessionTools.map(({ name, description, schema }) => ({ name, description, schema }));
-  const others = calledIn(answers)
+  const others = listCalledTools(answers)
     .filter((name) => TOOL_NAME.test(name) && toolNamed(sessionTools, name) === undefined)
     .map((name) => ({ name, description: 'A tool of the recorded session.', schema: { type: 'object' } }));
-  return { tools: [...known, ...others].map((tool) => standIn(tool, execute)), hear };
+  return { tools: [...known, ...others].map((tool) => toolStandIn(tool, execute)), hear };
 }
 
 // A name that no provider accepts belonged to no tool, so the call is refused as before.
 const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 
-function calledIn(answers: readonly RecordedAnswer[]): readonly string[] {
+function listCalledTools(answers: readonly RecordedAnswer[]): readonly string[] {
   const parts = answers.flatMap(({ message }) => message.content);
   return [...new Set(parts.flatMap((part) => (part.type === 'tool_call' ? [part.name] : [])))];
 }
 
-function standIn(
+function toolStandIn(
   tool: Pick<Tool, 'name' | 'description' | 'schema'>,
   execute: (callId: string) => Promise<ToolOutput>,
 ): Tool {

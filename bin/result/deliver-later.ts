@@ -14,10 +14,10 @@ import { deliver } from '@drover/coordinator/merge/deliver';
 import { UsageError } from '@drover/core/errors';
 import type { Delivered, Delivery } from '@drover/protocol/run';
 import { openDiagnostics } from '../diagnostics.ts';
-import { checkUsable } from '../history/journal.ts';
+import { checkJournalUsable } from '../history/journal.ts';
 import type { Io } from '../io.ts';
-import { openRun, tellRun } from '../run/open-run.ts';
-import { redactorOf } from '../secrets/own-secrets.ts';
+import { openRunBusJournal, tellRunEvents } from '../run/open-run.ts';
+import { openSecretRedactor } from '../secrets/own-secrets.ts';
 import { loadSettings } from '../start/settings.ts';
 import { type NamedRun, openRunStore } from './run-store.ts';
 
@@ -25,14 +25,14 @@ const DELIVERY_MS_MAX = 300_000;
 
 export type DeliveryWish = { readonly deliver: Delivery; readonly branch: string | undefined };
 
-export async function deliverLater(run: NamedRun, wish: DeliveryWish, io: Io): Promise<Delivered> {
-  checkUsable(run);
+export async function deliverResultLater(run: NamedRun, wish: DeliveryWish, io: Io): Promise<Delivered> {
+  checkJournalUsable(run);
   const { id, home, settings } = run;
   await using opened = new AsyncDisposableStack();
   const diagnostics = opened.adopt(await openDiagnostics(io, undefined), (each) => each.close());
-  const journal = opened.adopt(await openRun({ home, run: id }, { diagnostics, io }), (each) => each.close());
+  const journal = opened.adopt(await openRunBusJournal({ home, run: id }, { diagnostics, io }), (each) => each.close());
   // Reads under the lock, because the run may have been resumed since it was looked up.
-  const merged = landedHead(run, journal.past);
+  const merged = landedHeadOfRun(run, journal.past);
   const { repository: now, store, env } = await openRunStore(run, io);
   if (!(await hasCommit(store.git, merged)))
     throw new UsageError(`the commits of run ${run.short} are gone: drover's copy was removed, and no branch has them`);
@@ -53,14 +53,14 @@ export async function deliverLater(run: NamedRun, wish: DeliveryWish, io: Io): P
     },
     AbortSignal.timeout(DELIVERY_MS_MAX),
   ).catch((error: unknown) => {
-    throw error instanceof UsageError ? new UsageError(refusal(error.message, wish, run)) : error;
+    throw error instanceof UsageError ? new UsageError(deliverLaterRefusal(error.message, wish, run)) : error;
   });
-  const redactor = redactorOf(await loadSettings(io, settings.repository));
-  await tellRun(id, redactor, { journal, event: { type: 'delivered', delivered } });
+  const redactor = openSecretRedactor(await loadSettings(io, settings.repository));
+  await tellRunEvents(id, redactor, { journal, event: { type: 'delivered', delivered } });
   return delivered;
 }
 
-function landedHead({ short, state }: NamedRun, past: RunHistory | undefined): string {
+function landedHeadOfRun({ short, state }: NamedRun, past: RunHistory | undefined): string {
   const head = past?.ledger.head;
   if (head !== undefined) return head;
   const more = canGoOn(state) ? `; resume it with: drover resume ${short}` : '';
@@ -72,7 +72,7 @@ function resultBranch({ branch }: DeliveryWish, { settings }: NamedRun): { reado
   return name === undefined ? {} : { resultBranch: name };
 }
 
-function refusal(obstacle: string, { deliver: form }: DeliveryWish, { short }: NamedRun): string {
+function deliverLaterRefusal(obstacle: string, { deliver: form }: DeliveryWish, { short }: NamedRun): string {
   const way =
     form === 'merge'
       ? `put that right, or take a branch and merge it yourself: drover merge ${short} --deliver branch`

@@ -3,11 +3,11 @@
 // The colours are drover's own: git's could not be told from control sequences in a file.
 
 import type { Style } from '../views/text/style.ts';
-import { clean } from '../views/text/terminal-text.ts';
+import { cleanText } from '../views/text/terminal-text.ts';
 
 /** `raw` has one character per byte. */
-export function readablePatch(raw: string): string {
-  return clean(Buffer.from(raw, 'latin1').toString('utf8'));
+export function cleanPatch(raw: string): string {
+  return cleanText(Buffer.from(raw, 'latin1').toString('utf8'));
 }
 
 /** Colours a patch. Counts the lines of each hunk, since a removed `-- x` looks like a header. */

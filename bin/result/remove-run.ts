@@ -12,7 +12,7 @@ import { runJournalPath } from '@drover/coordinator/run/journal';
 import { rowsOf } from '@drover/coordinator/view/state';
 import { UsageError } from '@drover/core/errors';
 import { childEnvironment } from '@drover/core/tools/process/environment';
-import { payersInUse, journalStamp, setAside, deleteSetAsideJournals } from '../gc/old-journals.ts';
+import { findPayersInUse, journalStamp, setJournalAside, deleteSetAsideJournals } from '../gc/old-journals.ts';
 import type { KeptRun } from '../history/run.ts';
 import type { Io } from '../io.ts';
 
@@ -26,11 +26,11 @@ export type Removal = {
 };
 
 /** Lists what a removal would lose. Read-only. Throws UsageError for a run that cannot be removed. */
-export async function removalOf(run: KeptRun, short: string, io: Io): Promise<Removal> {
+export async function planRunRemoval(run: KeptRun, short: string, io: Io): Promise<Removal> {
   const { home, id, live, state, past } = run;
   if (live)
     throw new UsageError(`run ${short} is at work; stop it first, or watch it with: drover logs ${short} --follow`);
-  if ((await payersInUse(home)).has(id))
+  if ((await findPayersInUse(home)).has(id))
     throw new UsageError(
       `run ${short} shares a budget with a run of the same batch that can be resumed; remove that first`,
     );
@@ -41,11 +41,11 @@ export async function removalOf(run: KeptRun, short: string, io: Io): Promise<Re
   if (remains?.slots.some(({ isTaken }) => isTaken) === true)
     throw new UsageError(`a process is at work in a workspace of run ${short}; stop it first`);
   const journal = runJournalPath(home, id);
-  const lost = await lostWork({ run, remains }, env);
+  const lost = await listLostWork({ run, remains }, env);
   return { run, remains, lost, bytes: await bytesIn(dirname(journal)), stamp: await journalStamp(journal) };
 }
 
-async function lostWork(
+async function listLostWork(
   { run, remains }: Pick<Removal, 'run' | 'remains'>,
   env: Readonly<Record<string, string>>,
 ): Promise<readonly string[]> {
@@ -81,7 +81,7 @@ export async function removeRun({ run, remains, stamp }: Removal, short: string,
   const clear = async () => {
     stayed = remains === undefined ? [] : await removeRemains(remains, env);
   };
-  const why = await setAside({ home, folder, stamp }, clear);
+  const why = await setJournalAside({ home, folder, stamp }, clear);
   if (why !== undefined) throw new UsageError(`run ${short} was not removed: ${why}`);
   await deleteSetAsideJournals(home);
   return { stayed: [...stayed, ...(remains?.stayingBranches ?? [])] };

@@ -5,7 +5,7 @@ import type { TaskProgress } from '@drover/coordinator/view/state';
 import { UsageError } from '@drover/core/errors';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { isDone } from '@drover/protocol/run';
-import { findTask } from '../history/run.ts';
+import { findTaskOfRun } from '../history/run.ts';
 import type { NamedRun } from './run-store.ts';
 
 const FAILED: ReadonlySet<string> = new Set(['failed', 'conflict', 'gate_failed', 'skipped']);
@@ -13,8 +13,8 @@ const FAILED: ReadonlySet<string> = new Set(['failed', 'conflict', 'gate_failed'
 /** Throws UsageError for a task that is done, and if there is nothing to retry. */
 export function tasksToRetry(run: NamedRun, typed: readonly string[]): readonly PlannedTask[] {
   const { state, short } = run;
-  const chosen = new Set(typed.length === 0 ? failedTasks(run) : typed.map((id) => failedTask(run, id).id));
-  if (chosen.size === 0) throw new UsageError(nothingFailed(run));
+  const chosen = new Set(typed.length === 0 ? listFailedTaskIds(run) : typed.map((id) => findFailedTask(run, id).id));
+  if (chosen.size === 0) throw new UsageError(nothingToRetrySentence(run));
   const tasks = [...state.tasks.values()];
   for (let before = -1; before !== chosen.size;) {
     before = chosen.size;
@@ -30,14 +30,14 @@ export function tasksToRetry(run: NamedRun, typed: readonly string[]): readonly 
 }
 
 /** Those of the last plan, because a later plan replaces what failed before it. */
-function failedTasks({ state }: NamedRun): readonly string[] {
+function listFailedTaskIds({ state }: NamedRun): readonly string[] {
   const last = (state.plans.at(-1)?.tasks ?? []).filter((id) => FAILED.has(state.tasks.get(id)?.state ?? ''));
   if (last.length > 0) return last;
   return [...state.tasks.values()].flatMap((task) => (FAILED.has(task.state) ? [task.id] : []));
 }
 
-function failedTask(run: NamedRun, typed: string): TaskProgress {
-  const task = findTask(run, typed);
+function findFailedTask(run: NamedRun, typed: string): TaskProgress {
+  const task = findTaskOfRun(run, typed);
   const { id, state } = task;
   const which = `task ${id} of run ${run.short}`;
   if (state === 'landed') throw new UsageError(`${which} has landed, so there is nothing to retry`);
@@ -47,7 +47,7 @@ function failedTask(run: NamedRun, typed: string): TaskProgress {
   return task;
 }
 
-function nothingFailed({ state, short }: NamedRun): string {
+function nothingToRetrySentence({ state, short }: NamedRun): string {
   if (canGoOn(state)) return `no task of run ${short} has failed; resume it with: drover resume ${short}`;
   const isEmpty = state.tasks.size === 0;
   return isEmpty

@@ -12,7 +12,7 @@ import { type Range, withWorkspaceTree } from '@drover/coordinator/git/diff';
 import type { Git } from '@drover/coordinator/git/git';
 import type { TaskProgress } from '@drover/coordinator/view/state';
 import { UsageError } from '@drover/core/errors';
-import { findTask } from '../history/run.ts';
+import { findTaskOfRun } from '../history/run.ts';
 import type { Io } from '../io.ts';
 import { type NamedRun, openRunStore } from './run-store.ts';
 
@@ -23,43 +23,43 @@ export type RunDiff = Range & {
 };
 
 /** Calls `show` with the changes, which are readable until it returns. Throws UsageError if there are none. */
-export async function withDiff<Result>(
+export async function withRunDiff<Result>(
   run: NamedRun,
   { task: typed, io }: { readonly task: string | undefined; readonly io: Io },
   show: (diff: RunDiff) => Promise<Result>,
 ): Promise<Result> {
-  const task = typed === undefined ? undefined : findTask(run, typed);
+  const task = typed === undefined ? undefined : findTaskOfRun(run, typed);
   const { store, env } = await openRunStore(run, io);
-  if (task !== undefined && isAtWork(run, task)) {
+  if (task !== undefined && isTaskAtWork(run, task)) {
     const { base, workspace } = task.attempt ?? { base: run.settings.base, workspace: '' };
     return withWorkspaceTree({ store: store.gitDir, workspace, base, env }, (git, tree) =>
-      show(between(git, { from: base, to: tree })),
+      show(diffBetweenTrees(git, { from: base, to: tree })),
     );
   }
-  const range = task === undefined ? wholeRange(run) : taskRange(run, task);
+  const range = task === undefined ? rangeOfRun(run) : rangeOfTask(run, task);
   if (range === undefined) return show(NO_CHANGES);
-  if (await hasCommit(store.git, range.to)) return show(between(store.git, range));
-  return show(await fromPatches(run, task));
+  if (await hasCommit(store.git, range.to)) return show(diffBetweenTrees(store.git, range));
+  return show(await diffFromPatches(run, task));
 }
 
 const NO_CHANGES: RunDiff = { from: '', to: '', text: async () => '', files: async () => [] };
 
-function between(git: Git, range: Range): RunDiff {
+function diffBetweenTrees(git: Git, range: Range): RunDiff {
   return { ...range, text: (how) => diffText(git, range, how), files: () => changedFiles(git, range) };
 }
 
 /** An open attempt: a worker is at work, or an interruption left its workspace. */
-function isAtWork({ past }: NamedRun, { id, attempt, plan }: TaskProgress): boolean {
+function isTaskAtWork({ past }: NamedRun, { id, attempt, plan }: TaskProgress): boolean {
   const step = past?.ledger.task(id).step;
   return plan.mode === 'write' && step?.at === 'attempting' && attempt !== undefined && existsSync(attempt.workspace);
 }
 
-function wholeRange({ state, settings }: NamedRun): Range | undefined {
+function rangeOfRun({ state, settings }: NamedRun): Range | undefined {
   const head = state.head ?? settings.base;
   return head === settings.base ? undefined : { from: settings.base, to: head };
 }
 
-function taskRange({ short }: NamedRun, { id, commit, state, plan, attempts }: TaskProgress): Range | undefined {
+function rangeOfTask({ short }: NamedRun, { id, commit, state, plan, attempts }: TaskProgress): Range | undefined {
   if (commit !== undefined) return { from: `${commit}^`, to: commit };
   if (attempts === 0 && plan.mode === 'write' && state !== 'done')
     throw new UsageError(`task ${id} of run ${short} has not changed anything: it was not begun`);
@@ -67,7 +67,7 @@ function taskRange({ short }: NamedRun, { id, commit, state, plan, attempts }: T
 }
 
 /** The patches that a run delivered, for a run whose commits gc has removed. */
-async function fromPatches({ state, short }: NamedRun, task: TaskProgress | undefined): Promise<RunDiff> {
+async function diffFromPatches({ state, short }: NamedRun, task: TaskProgress | undefined): Promise<RunDiff> {
   const combined = state.end?.delivered?.patches?.at(-1);
   if (task !== undefined || combined === undefined || !existsSync(combined))
     throw new UsageError(

@@ -6,9 +6,9 @@ import { openStore, type Store } from '@drover/coordinator/store/store';
 import { UsageError } from '@drover/core/errors';
 import { childEnvironment, gitEnvironment } from '@drover/core/tools/process/environment';
 import type { RunSettings } from '@drover/protocol/run';
-import { findKept, HOW_TO_BEGIN, type Kept, shortIdIn } from '../history/id.ts';
+import { findRunOrSession, HOW_TO_BEGIN, type Kept, shortenStoredId } from '../history/id.ts';
 import { listRunsAndSessions } from '../history/rows.ts';
-import { type KeptRun, readRun } from '../history/run.ts';
+import { type KeptRun, readRunState } from '../history/run.ts';
 import type { Io } from '../io.ts';
 import { stateFolder } from '../start/settings.ts';
 
@@ -17,44 +17,44 @@ export type NamedRun = KeptRun & { readonly settings: RunSettings; readonly shor
 /**
  * The run of this id, or the newest one: of the folder's repository if it has any. Throws UsageError if there is none.
  */
-export async function runNamed(typed: string | undefined, io: Io): Promise<NamedRun> {
+export async function findNamedRun(typed: string | undefined, io: Io): Promise<NamedRun> {
   const home = stateFolder(io);
-  return openNamed(typed === undefined ? newestRun(home, io.cwd) : await findKept(home, typed), home);
+  return openNamedRun(typed === undefined ? newestRun(home, io.cwd) : await findRunOrSession(home, typed), home);
 }
 
 /** The same, for a command that changes the repository: without an id, never a run of another repository. */
-export async function runToChange(typed: string | undefined, io: Io): Promise<NamedRun> {
-  if (typed !== undefined) return runNamed(typed, io);
+export async function findRunToChange(typed: string | undefined, io: Io): Promise<NamedRun> {
+  if (typed !== undefined) return findNamedRun(typed, io);
   const home = stateFolder(io);
-  const newest = newestHere(runsIn(home), io.cwd);
+  const newest = newestRunHere(listStoredRuns(home), io.cwd);
   if (newest === undefined)
     throw new UsageError(`there is no run of the repository in ${io.cwd}; name another one: drover runs lists them`);
-  return openNamed(newest, home);
+  return openNamedRun(newest, home);
 }
 
-async function openNamed({ kind, id }: Kept, home: string): Promise<NamedRun> {
-  const short = shortIdIn(home, id);
+async function openNamedRun({ kind, id }: Kept, home: string): Promise<NamedRun> {
+  const short = shortenStoredId(home, id);
   if (kind === 'session') throw new UsageError(`${short} is a session, and this is for runs; drover runs lists them`);
-  const kept = await readRun(home, id);
+  const kept = await readRunState(home, id);
   if (kept.past === undefined)
     throw new UsageError(kept.problem ?? `run ${short} has not begun; begin one with: drover run "…"`);
   return { ...kept, short, settings: kept.past.settings };
 }
 
 function newestRun(home: string, cwd: string): Kept {
-  const runs = runsIn(home);
-  const newest = newestHere(runs, cwd) ?? runs[0];
+  const runs = listStoredRuns(home);
+  const newest = newestRunHere(runs, cwd) ?? runs[0];
   if (newest === undefined) throw new UsageError(`there are no runs yet; ${HOW_TO_BEGIN}`);
   return newest;
 }
 
 type RunRow = Kept & { readonly cwd?: string | undefined };
 
-function runsIn(home: string): readonly RunRow[] {
+function listStoredRuns(home: string): readonly RunRow[] {
   return listRunsAndSessions(home).filter((row) => row.kind === 'run' && row.state !== 'empty');
 }
 
-function newestHere(runs: readonly RunRow[], cwd: string): RunRow | undefined {
+function newestRunHere(runs: readonly RunRow[], cwd: string): RunRow | undefined {
   return runs.find((row) => cwd === row.cwd || cwd.startsWith(`${row.cwd}/`));
 }
 

@@ -5,15 +5,15 @@ import { Bus } from '@drover/core/bus';
 import { EventRedaction } from '@drover/core/redaction/event-redaction';
 import type { Redactor } from '@drover/core/redaction/redactor';
 import type { Event } from '@drover/protocol/events';
-import { keptIn, type Listeners } from '../session/open-journal.ts';
+import { openWithDiskNotices, type Listeners } from '../session/open-journal.ts';
 
 export type RunPlace = { readonly home: string; readonly run: string };
 
-export function openRun({ home, run }: RunPlace, listeners: Listeners): Promise<RunJournal> {
-  return keptIn(home, listeners, (hooks) => openRunJournal(home, run, hooks));
+export function openRunBusJournal({ home, run }: RunPlace, listeners: Listeners): Promise<RunJournal> {
+  return openWithDiskNotices(home, listeners, (hooks) => openRunJournal(home, run, hooks));
 }
 
-export function openBus(run: string, redactor: Redactor, { store, past }: Pick<RunJournal, 'store' | 'past'>): Bus {
+export function openRunBus(run: string, redactor: Redactor, { store, past }: Pick<RunJournal, 'store' | 'past'>): Bus {
   const redaction = new EventRedaction(redactor);
   return new Bus({
     owner: { run },
@@ -24,8 +24,8 @@ export function openBus(run: string, redactor: Redactor, { store, past }: Pick<R
 }
 
 /** Adds an event to the journal of a run that is not at work. Durable when this resolves. */
-export async function tellRun(run: string, redactor: Redactor, told: ToldRun): Promise<void> {
-  const bus = openBus(run, redactor, told.journal);
+export async function tellRunEvents(run: string, redactor: Redactor, told: ToldRun): Promise<void> {
+  const bus = openRunBus(run, redactor, told.journal);
   bus.emit(told.event, {});
   await bus.settled();
   bus.close();

@@ -6,16 +6,16 @@ import { type Result, resultOf } from '@drover/coordinator/batch/results';
 import { writeFileWhole } from '@drover/coordinator/batch/whole-file';
 import type { KnownResult } from '@drover/coordinator/run/execute';
 import type { RunSettings } from '@drover/protocol/run';
-import { reportOf } from '../batch/results/report.ts';
-import { junitOf } from '../views/ci/junit.ts';
-import { oneLine } from '../views/text/terminal-text.ts';
+import { batchReport } from '../batch/results/report.ts';
+import { formatJunit } from '../views/ci/junit.ts';
+import { textOnOneLine } from '../views/text/terminal-text.ts';
 import type { Companion } from './running.ts';
 
 const NAME_COLUMNS = 80;
 
 export type Reports = { readonly junit?: string; readonly summary?: string }; // paths
 
-export function reporting(
+export function runReports(
   { junit, summary }: Reports,
   of: { readonly run: string; readonly settings: RunSettings },
 ): Companion {
@@ -23,17 +23,17 @@ export function reporting(
   return {
     known: async () => new Map<string, KnownResult>(),
     ended: async (end, { redactor, startedAt }) => {
-      const name = oneLine(redactor.text(settings.goal), NAME_COLUMNS);
+      const name = textOnOneLine(redactor.text(settings.goal), NAME_COLUMNS);
       const about = { run, repository: basename(settings.repository), selected: new Map() };
       const made = end.tasks.map((row) => resultOf(row, about));
       const results = redactor.value(made as never) as readonly Result[];
       const head = { ...end, batch: name, model: settings.model, run };
       const { reason } = end;
-      if (junit !== undefined) await writeFileWhole(junit, junitOf(results, { name, at: startedAt }));
+      if (junit !== undefined) await writeFileWhole(junit, formatJunit(results, { name, at: startedAt }));
       if (summary !== undefined)
         await appendFile(
           summary,
-          `${reportOf({ ...head, ...(reason !== undefined && { reason: redactor.text(reason) }) }, results)}\n`,
+          `${batchReport({ ...head, ...(reason !== undefined && { reason: redactor.text(reason) }) }, results)}\n`,
         );
     },
   };

@@ -8,11 +8,11 @@
 
 import { existsSync } from 'node:fs';
 import type { PlannedTask } from '@drover/protocol/plan';
-import { sharedOnResume } from '../batch/shared.ts';
+import { openSharedOnBatchResume } from '../batch/shared.ts';
 import { openDiagnostics } from '../diagnostics.ts';
 import type { NamedRun } from '../result/run-store.ts';
-import { redactorOf } from '../secrets/own-secrets.ts';
-import { openRun, type RunPlace, tellRun } from './open-run.ts';
+import { openSecretRedactor } from '../secrets/own-secrets.ts';
+import { openRunBusJournal, type RunPlace, tellRunEvents } from './open-run.ts';
 import { canGoOn } from '@drover/coordinator/run/runs';
 import type { RunHistory } from '@drover/coordinator/run/history';
 import { openRepository, type Repository } from '@drover/coordinator/git/repository';
@@ -21,17 +21,17 @@ import type { Failure } from '@drover/protocol/failures';
 import { UsageError } from '@drover/core/errors';
 import { isDone, rolesOf, type RunSettings, type TaskRow } from '@drover/protocol/run';
 import { gitEnvironment } from '@drover/core/tools/process/environment';
-import { changedRoles, type RolePlace, roleSettings } from '../model/model-roles.ts';
+import { changeModelRoles, type RolePlace, modelRoleSettings } from '../model/model-roles.ts';
 import type { Io } from '../io.ts';
-import { shortIdIn } from '../history/id.ts';
-import { checkUsable } from '../history/journal.ts';
-import { type KeptRun, readRun } from '../history/run.ts';
+import { shortenStoredId } from '../history/id.ts';
+import { checkJournalUsable } from '../history/journal.ts';
+import { type KeptRun, readRunState } from '../history/run.ts';
 import type { Budget } from '../start/quantities.ts';
 import { loadSettings, type Settings, stateFolder } from '../start/settings.ts';
-import { count, dollars, duration, tokensOf } from '../views/text/figures.ts';
-import { oneLine } from '../views/text/terminal-text.ts';
+import { countText, dollarsText, durationText, totalTokens } from '../views/text/figures.ts';
+import { textOnOneLine } from '../views/text/terminal-text.ts';
 import { loadExtensions } from '../extensions/load.ts';
-import { openProject } from '../trust/open-project.ts';
+import { openTrustedProject } from '../trust/open-project.ts';
 import type { RunArgs } from './run-options.ts';
 import { type Start, startRun } from './start-run.ts';
 
@@ -45,79 +45,86 @@ export type Resumed = {
 };
 
 export async function resumeRun(args: RunArgs, { id, retry }: Resumed, io: Io): Promise<number> {
-  const start = await resumedStart(args, { id, ...(retry && { retry }) }, io);
+  const start = await prepareResumedRun(args, { id, ...(retry && { retry }) }, io);
   using _ = start.shared;
   return await startRun(args, start, io);
 }
 
 /** All that a resumed run starts with. Tasks to retry are reopened in its journal when this resolves. */
-export async function resumedStart(args: RunArgs, { id, retry }: Resumed, io: Io): Promise<ResumedStart> {
+export async function prepareResumedRun(args: RunArgs, { id, retry }: Resumed, io: Io): Promise<ResumedStart> {
   const home = stateFolder(io);
-  const kept = await readRun(home, id);
-  checkUsable(kept);
-  const short = shortIdIn(home, id);
-  const past = retry === undefined ? checkOpen(kept, short) : begun(kept, short);
+  const kept = await readRunState(home, id);
+  checkJournalUsable(kept);
+  const short = shortenStoredId(home, id);
+  const past = retry === undefined ? checkRunResumable(kept, short) : requireBegunRun(kept, short);
   const reopened = retry?.({ ...kept, short, settings: past.settings }) ?? [];
   const { repository: top } = past.settings;
   if (!existsSync(top)) throw new UsageError(`${top}, the repository of run ${short}, is gone`);
   const trust = { trustsAll: args['trust-project'] };
   const settings = await loadSettings(io, top, trust);
-  const run = settingsFor(args, past.settings, { settings, top, io });
-  checkLimits(run, { kept, past, command: `drover ${retry === undefined ? 'resume' : 'retry'} ${short}`, short });
-  const repository = asItWas(await openRepository(top, gitEnvironment(io.env)), past.settings);
-  if (reopened.length > 0) await reopen({ home, run: id }, reopened, { settings, io });
-  const shared = await sharedOnResume(id, { home, cap: run.cap });
+  const run = resumedRunSettings(args, past.settings, { settings, top, io });
+  checkResumedLimits(run, {
+    kept,
+    past,
+    command: `drover ${retry === undefined ? 'resume' : 'retry'} ${short}`,
+    short,
+  });
+  const repository = repositoryAsItWas(await openRepository(top, gitEnvironment(io.env)), past.settings);
+  if (reopened.length > 0) await reopenTasks({ home, run: id }, reopened, { settings, io });
+  const shared = await openSharedOnBatchResume(id, { home, cap: run.cap });
   const planned = past.plans.flatMap(({ tasks }) => tasks);
-  const project = await openProject(io, top, trust);
+  const project = await openTrustedProject(io, top, trust);
   const extensions = await loadExtensions(project, settings, io);
   return { id, run, tasks: undefined, planned, settings, repository, project, extensions, shared };
 }
 
-type ResumedStart = Start & { readonly shared: Awaited<ReturnType<typeof sharedOnResume>> };
+type ResumedStart = Start & { readonly shared: Awaited<ReturnType<typeof openSharedOnBatchResume>> };
 
-async function reopen(
+async function reopenTasks(
   place: RunPlace,
   tasks: readonly PlannedTask[],
   { settings, io }: { readonly settings: Settings; readonly io: Io },
 ): Promise<void> {
   const diagnostics = await openDiagnostics(io, undefined);
-  const journal = await openRun(place, { diagnostics, io });
+  const journal = await openRunBusJournal(place, { diagnostics, io });
   try {
-    await tellRun(place.run, redactorOf(settings), { journal, event: { type: 'tasks_reopened', tasks } });
+    await tellRunEvents(place.run, openSecretRedactor(settings), { journal, event: { type: 'tasks_reopened', tasks } });
   } finally {
     await journal.close();
     await diagnostics.close();
   }
 }
 
-function begun({ past }: KeptRun, short: string): RunHistory {
+function requireBegunRun({ past }: KeptRun, short: string): RunHistory {
   if (past === undefined) throw new UsageError(`run ${short} has not begun; begin one with: drover run "…"`);
   return past;
 }
 
-function checkOpen(kept: KeptRun, short: string): RunHistory {
+function checkRunResumable(kept: KeptRun, short: string): RunHistory {
   const { state } = kept;
-  const past = begun(kept, short);
+  const past = requireBegunRun(kept, short);
   if (past.isOver) throw new UsageError(`run ${short} is done; look at it with: drover show ${short}`);
   if (canGoOn(state)) return past;
   const bad = rowsOf(state).filter(({ status }) => !isDone(status));
-  const named = bad.slice(0, NAMED_MAX).map((row) => `${row.task}: ${oneLine(reasonOf(row), REASON_COLUMNS)}`);
+  const named = bad
+    .slice(0, NAMED_MAX)
+    .map((row) => `${row.task}: ${textOnOneLine(reopenedTaskReason(row), REASON_COLUMNS)}`);
   const more = bad.length > NAMED_MAX ? [`${bad.length - NAMED_MAX} more`] : [];
   throw new UsageError(
     `run ${short} has ended, and resuming it would not help the tasks that did not land (${[...named, ...more].join('; ')}); drover show ${short} says more; try them again with: drover retry ${short}`,
   );
 }
 
-function reasonOf({ status, reason }: TaskRow): string {
+function reopenedTaskReason({ status, reason }: TaskRow): string {
   return reason ?? status.replace('_', ' ');
 }
 
-function settingsFor(args: RunArgs, before: RunSettings, place: RolePlace): RunSettings {
+function resumedRunSettings(args: RunArgs, before: RunSettings, place: RolePlace): RunSettings {
   const { workers, budget, timeout, steps } = args;
   const { model: _, models: __, ...others } = before;
   return {
     ...others,
-    ...roleSettings(changedRoles(args, rolesOf(before), place)),
+    ...modelRoleSettings(changeModelRoles(args, rolesOf(before), place)),
     ...(args['allow-red-base'] && { allowRedBase: true }),
     ...(workers !== undefined && { workers }),
     ...(budget !== undefined && { cap: budget }),
@@ -134,45 +141,46 @@ type Run = {
 };
 
 /** Throws UsageError if a limit is already reached: the resumed run would stop at once. */
-function checkLimits({ cap, timeoutMs }: RunSettings, { kept: { state }, past, command, short }: Run): void {
+function checkResumedLimits({ cap, timeoutMs }: RunSettings, { kept: { state }, past, command, short }: Run): void {
   const ended = state.end === undefined ? [] : [state.end.failure, ...state.end.tasks.map(({ failure }) => failure)];
   if (cap !== undefined) {
     const { usage, cost = 0 } = past.spent.total;
-    const spent = 'usd' in cap ? cost : tokensOf(usage);
-    const isReached = isSame(cap, past.settings.cap) && ended.some((failure) => isLimit(failure, 'budget'));
-    if (isReached || spent >= amountOf(cap))
+    const spent = 'usd' in cap ? cost : totalTokens(usage);
+    const isReached =
+      isSameBudget(cap, past.settings.cap) && ended.some((failure) => isLimitFailure(failure, 'budget'));
+    if (isReached || spent >= budgetAmount(cap))
       throw new UsageError(
-        `run ${short} has spent ${inUnitOf(cap, spent)}, and its budget of ${inUnitOf(cap, amountOf(cap))} allows no further request; resume with more: ${command} --budget ${doubled(cap)}`,
+        `run ${short} has spent ${inUnitOfBudget(cap, spent)}, and its budget of ${inUnitOfBudget(cap, budgetAmount(cap))} allows no further request; resume with more: ${command} --budget ${doubleBudget(cap)}`,
       );
   }
   if (timeoutMs !== undefined && past.activeMs >= timeoutMs)
     throw new UsageError(
-      `run ${short} has worked for ${duration(past.activeMs)}, and its time limit is ${duration(timeoutMs)}; resume with more: ${command} --timeout ${Math.ceil((past.activeMs + timeoutMs) / 60_000)}m`,
+      `run ${short} has worked for ${durationText(past.activeMs)}, and its time limit is ${durationText(timeoutMs)}; resume with more: ${command} --timeout ${Math.ceil((past.activeMs + timeoutMs) / 60_000)}m`,
     );
 }
 
-function isSame(a: Budget, b: Budget | undefined): boolean {
+function isSameBudget(a: Budget, b: Budget | undefined): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
 
-function isLimit(failure: Failure | undefined, limit: 'budget'): boolean {
+function isLimitFailure(failure: Failure | undefined, limit: 'budget'): boolean {
   return failure?.kind === 'limit.reached' && failure.limit === limit;
 }
 
-function amountOf(cap: Budget): number {
+function budgetAmount(cap: Budget): number {
   return 'usd' in cap ? cap.usd : cap.tokens;
 }
 
-function inUnitOf(cap: Budget, amount: number): string {
-  return 'usd' in cap ? dollars(amount) : `${count(amount)} tokens`;
+function inUnitOfBudget(cap: Budget, amount: number): string {
+  return 'usd' in cap ? dollarsText(amount) : `${countText(amount)} tokens`;
 }
 
-function doubled(cap: Budget): string {
+function doubleBudget(cap: Budget): string {
   return 'usd' in cap ? `${cap.usd * 2}usd` : `${cap.tokens * 2}tok`;
 }
 
 /** The repository at the commit and branch where the run began, even if the user has moved on. */
-function asItWas(now: Repository, { base, branch }: RunSettings): Repository {
+function repositoryAsItWas(now: Repository, { base, branch }: RunSettings): Repository {
   const { branch: _today, ...repository } = now;
   return { ...repository, head: base, ...(branch !== undefined && { branch }) };
 }

@@ -28,24 +28,24 @@ export function runDesk({ id, settings, io, control, bus, redactor, stop }: Desk
     stop: () => stop.stop('SIGINT'),
     diff: async (task) => {
       await bus.settled();
-      const [{ readablePatch }, { withDiff }, { runNamed }] = await Promise.all([
+      const [{ cleanPatch }, { withRunDiff }, { findNamedRun }] = await Promise.all([
         import('../result/diff-style.ts'),
         import('../result/run-diff.ts'),
         import('../result/run-store.ts'),
       ]);
-      const run = await runNamed(id, io);
-      return withDiff(run, { task, io }, async ({ text }) =>
-        redactor.text(readablePatch(await text({ form: 'patch' }))),
+      const run = await findNamedRun(id, io);
+      return withRunDiff(run, { task, io }, async ({ text }) =>
+        redactor.text(cleanPatch(await text({ form: 'patch' }))),
       );
     },
     log: async function* (who, signal): AsyncGenerator<JsonObject> {
       await bus.settled();
-      const [{ readRun }, { selectionOf }] = await Promise.all([
+      const [{ readRunState }, { selectRunRecords }] = await Promise.all([
         import('../history/run.ts'),
         import('../history/run-records.ts'),
       ]);
-      const run = await readRun(home, id);
-      const isWanted = selectionOf(run, who);
+      const run = await readRunState(home, id);
+      const isWanted = selectRunRecords(run, who);
       for (const record of run.records) if (isWanted(record)) yield record;
       for await (const record of journalTail(run.path, run.readTo, signal)) if (isWanted(record)) yield record;
     },

@@ -35,25 +35,25 @@ import { endAllChildren } from '@drover/core/tools/process/child';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import type { Surroundings } from '../session/execution.ts';
 import type { RunChoices } from '../model/model-roles.ts';
-import { type LaneOf, type OpenedModels, openLabel, openModels } from '../model/open-models.ts';
-import { type Asked, questionsTo } from '../terminal/permission.ts';
+import { type LaneOf, type OpenedModels, openModelByLabel, openModels } from '../model/open-models.ts';
+import { type Asked, terminalQuestions } from '../terminal/permission.ts';
 import { Person } from '../terminal/person.ts';
-import { showAll } from '../terminal/screen.ts';
+import { showEventsOnTerminal } from '../terminal/screen.ts';
 import { workerEntry } from './worker-entry.ts';
-import { codeOfRun } from '../start/exit-code.ts';
-import { redactorOf } from '../secrets/own-secrets.ts';
-import { watchForStop } from '../stop.ts';
+import { exitCodeOfRun } from '../start/exit-code.ts';
+import { openSecretRedactor } from '../secrets/own-secrets.ts';
+import { watchForStopSignal } from '../stop.ts';
 import { type Containment, diagnoseSandbox } from '../sandbox/containment.ts';
-import { jsonText } from '../views/json.ts';
+import { jsonViewText } from '../views/json.ts';
 import type { RunView } from '../views/view.ts';
-import { followRun } from '../telemetry/live.ts';
+import { sendRunTelemetry } from '../telemetry/live.ts';
 import { traceEnvironment } from '../telemetry/trace-env.ts';
-import { approval } from './plan/approval.ts';
+import { openPlanApproval } from './plan/approval.ts';
 import type { ServerSources } from '../mcp/server-list.ts';
-import { openServers, type ServersWish } from '../mcp/open-servers.ts';
-import { hostedWorkspaces, type HostsWish, openFleet } from '../hosts/open-fleet.ts';
+import { openMcpServers, type ServersWish } from '../mcp/open-servers.ts';
+import { loadHostedWorkspaces, type HostsWish, openFleet } from '../hosts/open-fleet.ts';
 import { openLauncher, type RunLauncher } from './open-launcher.ts';
-import { openBus, openRun } from './open-run.ts';
+import { openRunBus, openRunBusJournal } from './open-run.ts';
 import { runDesk } from './run-desk.ts';
 
 export type RunWork = {
@@ -119,7 +119,7 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
   const diagnostics = surroundings.diagnostics.about({ run: id });
   await using opened = new AsyncDisposableStack();
   const control = work.control ?? new RunControl();
-  const parts = { ...(await openParts(work, { ...surroundings, diagnostics }, opened)), control };
+  const parts = { ...(await openRunParts(work, { ...surroundings, diagnostics }, opened)), control };
   const { bus, past, person, redactor, slots, stop, workers } = parts;
   diagnoseSandbox(work.containment, diagnostics);
   diagnostics.diagnose('run opened', { models: [...work.models.chosen.keys()] }, 'info');
@@ -128,9 +128,9 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
   for (const record of past?.records ?? []) view.recall?.(record);
   const known = (await work.companion?.known(slots.store.git, stop.signal)) ?? new Map<string, KnownResult>();
   const startedAt = past?.startedAt ?? new Date().toISOString();
-  const endTelemetry = await followRun(bus, past?.records ?? [], io);
-  const shown = showAll(bus.reader(), { view, person, io });
-  const hosted = await hostedOptions(work, parts, startedAt);
+  const endTelemetry = await sendRunTelemetry(bus, past?.records ?? [], io);
+  const shown = showEventsOnTerminal(bus.reader(), { view, person, io });
+  const hosted = await hostedRunOptions(work, parts, startedAt);
   const ended = run({ ...runOptions(work, surroundings, parts), ...hosted, known }, stop.signal).finally(() => {
     bus.close();
     // Close the workers while the view shows the last events.
@@ -143,11 +143,11 @@ export async function carryRun(work: RunWork, surroundings: Surroundings): Promi
   await work.companion?.ended(end, {
     git: slots.store.git,
     redactor,
-    values: redactorOf(config, 'values only'),
+    values: openSecretRedactor(config, 'values only'),
     startedAt,
   });
   if (work.result !== undefined)
-    await writeResult(resolve(io.cwd, work.result), id, redactor.value(end as never) as RunEnd);
+    await writeRunResult(resolve(io.cwd, work.result), id, redactor.value(end as never) as RunEnd);
   return end;
 }
 
@@ -156,7 +156,7 @@ type RunParts = {
   readonly settings: RunSettings;
   readonly repository: Repository;
   readonly env: Readonly<Record<string, string>>;
-  readonly stop: ReturnType<typeof watchForStop>;
+  readonly stop: ReturnType<typeof watchForStopSignal>;
   readonly workers: Workers;
   readonly person: Person | undefined;
   readonly opened: OpenedModels;
@@ -171,7 +171,7 @@ type RunParts = {
 
 type OpenFleet = { readonly fleet: Fleet; isOver: boolean };
 
-async function openParts(
+async function openRunParts(
   work: RunWork,
   surroundings: Surroundings,
   opened: AsyncDisposableStack,
@@ -186,7 +186,7 @@ async function openParts(
     each?.close(),
   );
   const stop = opened.adopt(
-    watchForStop(io, () => {
+    watchForStopSignal(io, () => {
       launcher?.kill();
       endAllChildren('SIGKILL');
     }),
@@ -194,15 +194,14 @@ async function openParts(
   );
   // Open the pool first, so its threads start while the rest opens. It closes before the resources its tasks use.
   const here = { workers: work.hosts?.local ?? settings.workers, threads: config.threads };
-  const workers = opened.adopt(team?.workers ?? (await openWorkers(here, { ...surroundings, launcher })), (each) =>
+  const workers = opened.adopt(team?.workers ?? (await openRunWorkers(here, { ...surroundings, launcher })), (each) =>
     each.close(),
   );
   const person = opened.adopt(Person.at(io), (someone) => someone?.close());
   const opening = { settings: config, diagnostics, workers: settings.workers, laneOf: team?.laneOf };
   const models = opened.adopt(await openModels(work.models, opening), ({ close }) => close());
-  const { store, past } = opened.adopt(await openRun({ home: config.home, run: id }, { diagnostics, io }), (each) =>
-    each.close(),
-  );
+  const journal = await openRunBusJournal({ home: config.home, run: id }, { diagnostics, io });
+  const { store, past } = opened.adopt(journal, (each) => each.close());
   const contain = containment.workspaces?.({
     rules: work.rules,
     onConnection: (event, label) => bus.emit(event, label),
@@ -215,27 +214,28 @@ async function openParts(
       env,
       setup: { commands: settings.setup ?? [], outputFolder: join(runFolder(config.home, id), 'outputs', 'setup') },
       ...(contain && { contain }),
-      ...(settings.dependencies && { dependencies: broughtBy(containment, settings.dependencies) }),
+      ...(settings.dependencies && { dependencies: dependenciesBrought(containment, settings.dependencies) }),
     }),
     (each) => each.close(),
   );
-  const fleet = opened.adopt(await fleetOf(work, diagnostics.diagnose), async (each) => each?.fleet.close(each.isOver));
-  const redactor = redactorOf(config);
-  const bus = openBus(id, redactor, { store, past });
-  work.onBus?.(bus);
-  const servers = opened.adopt(await openServers(serversWish(work, surroundings), { io, ...diagnostics }), (each) =>
-    each.close(),
+  const fleet = opened.adopt(await openFleetOfRun(work, diagnostics.diagnose), async (each) =>
+    each?.fleet.close(each.isOver),
   );
+  const redactor = openSecretRedactor(config);
+  const bus = openRunBus(id, redactor, { store, past });
+  work.onBus?.(bus);
+  const wanted = await openMcpServers(runServersWish(work, surroundings), { io, ...diagnostics });
+  const servers = opened.adopt(wanted, (each) => each.close());
   opened.defer(() => workers.close());
   const kept = { past, slots, redactor, bus };
   return { settings, repository, env, stop, workers, person, opened: models, ...kept, servers, fleet };
 }
 
-async function fleetOf({ hosts, id }: RunWork, onDiagnostic: Diagnose): Promise<OpenFleet | undefined> {
+async function openFleetOfRun({ hosts, id }: RunWork, onDiagnostic: Diagnose): Promise<OpenFleet | undefined> {
   return hosts && { fleet: await openFleet(hosts, id, onDiagnostic), isOver: false };
 }
 
-function serversWish(work: RunWork, { settings }: Surroundings): ServersWish {
+function runServersWish(work: RunWork, { settings }: Surroundings): ServersWish {
   const { models, repository, rules, containment, servers, id } = work;
   const windows = [...models.chosen.values()].map(({ model }) => factsOf(model.name).contextTokens);
   return {
@@ -258,11 +258,12 @@ function runOptions(
   const { id, view, yes } = work;
   const { settings, repository, env, workers, person, bus, past, slots, redactor, stop, servers, control } = parts;
   const shownAsked = work.asked === undefined ? view.asked : undefined;
-  const asked = work.asked ?? questionsTo(person);
+  const asked = work.asked ?? terminalQuestions(person);
   const { models } = parts.opened;
-  const modelOf = (name: string) => openLabel(name, models, config);
+  const modelOf = (name: string) => openModelByLabel(name, models, config);
   const agents = work.extensions.agents.map(({ name }) => name);
-  const approve = work.approve ?? approval({ yes, settings, home: config.home, modelOf, agents }, { person, io });
+  const approve =
+    work.approve ?? openPlanApproval({ yes, settings, home: config.home, modelOf, agents }, { person, io });
   const team = work.shared?.team;
   return {
     id,
@@ -277,7 +278,7 @@ function runOptions(
     ignore: config.ignore,
     runTask: workers.run,
     ...(team !== undefined && { limit: team.limit }),
-    admission: (emit) => new RunAdmission({ ...allowance(work, parts), emit, settled: () => bus.settled() }),
+    admission: (emit) => new RunAdmission({ ...openRunAllowance(work, parts), emit, settled: () => bus.settled() }),
     servers,
     policy: { rules: work.rules, yes, contained: work.containment.workspaces !== undefined },
     question: (question, signal) =>
@@ -290,12 +291,12 @@ function runOptions(
     extensions: work.extensions,
     approve: approve && ((proposal, signal) => view.whileAsking(() => approve(proposal, signal))),
     warm: (threads) => workers.warm(threads),
-    exitCodeOf: (ending) => codeOfRun({ ...ending, stop: stop.cause(), mayBePartial: work.mayBePartial }),
+    exitCodeOf: (ending) => exitCodeOfRun({ ...ending, stop: stop.cause(), mayBePartial: work.mayBePartial }),
   };
 }
 
 /** Where attempts work in a run with hosts. */
-async function hostedOptions(
+async function hostedRunOptions(
   { id, hosts, rules }: RunWork,
   { fleet, slots, env, repository, settings, past, bus }: RunParts,
   startedAt: string,
@@ -304,7 +305,7 @@ async function hostedOptions(
   const { setup = [], sandbox } = settings;
   const asked = { setup, sandbox: sandbox?.mode ?? 'required', net: sandbox?.net ?? [], rules };
   const common = { id, slots, local: hosts.local, startedAt, env, repository, asked };
-  const open = await hostedWorkspaces();
+  const open = await loadHostedWorkspaces();
   const rest = { settled: () => bus.settled(), records: past?.records ?? [] };
   // The same for all plans of the run: they count their placements together.
   let workspaces: Workspaces | undefined;
@@ -312,7 +313,7 @@ async function hostedOptions(
 }
 
 /** The lanes and the budget that admit the requests of a run. */
-function allowance({ shared }: RunWork, { settings, past, opened }: RunParts) {
+function openRunAllowance({ shared }: RunWork, { settings, past, opened }: RunParts) {
   const { cap, taskCap } = settings;
   const pot = shared?.pot;
   return {
@@ -325,7 +326,7 @@ function allowance({ shared }: RunWork, { settings, past, opened }: RunParts) {
 }
 
 /** Only bubblewrap can show a folder at another path. */
-function broughtBy({ use }: Containment, folders: readonly string[]): Dependencies {
+function dependenciesBrought({ use }: Containment, folders: readonly string[]): Dependencies {
   return { folders, how: use.used === 'bubblewrap' ? 'mount' : 'link' };
 }
 
@@ -341,7 +342,7 @@ export type Threads = {
   readonly threads: number | undefined; // default: one per core
 };
 
-export async function openWorkers(
+export async function openRunWorkers(
   { workers, threads = availableParallelism() }: Threads,
   { diagnostics, launcher }: Pick<Surroundings, 'diagnostics'> & { readonly launcher: RunLauncher | undefined },
 ): Promise<Workers> {
@@ -362,7 +363,7 @@ export async function openWorkers(
   return pool;
 }
 
-async function writeResult(path: string, run: string, told: RunEnd): Promise<void> {
+async function writeRunResult(path: string, run: string, told: RunEnd): Promise<void> {
   const { type: _, ...end } = told;
-  await writeFile(path, `${jsonText({ run, ...end }, 2)}\n`);
+  await writeFile(path, `${jsonViewText({ run, ...end }, 2)}\n`);
 }

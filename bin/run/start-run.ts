@@ -11,28 +11,28 @@ import type { PlannedTask } from '@drover/protocol/plan';
 import { childEnvironment, gitEnvironment } from '@drover/core/tools/process/environment';
 import type { Of as CompanionOf } from '../batch/companion.ts';
 import { openDiagnostics } from '../diagnostics.ts';
-import { choicesOf, chooseRoles } from '../model/model-roles.ts';
-import { complain, type Io } from '../io.ts';
+import { chooseRunModels, chooseModelRoles } from '../model/model-roles.ts';
+import { printError, type Io } from '../io.ts';
 import { openContainment } from '../sandbox/containment.ts';
-import { sandboxWish } from '../sandbox/sandbox-options.ts';
+import { readSandboxWish } from '../sandbox/sandbox-options.ts';
 import {
-  codeOf,
+  errorCodeOf,
   loadSettings,
   ONLY_APPROVED,
   type Settings,
   type TrustOptions,
-  workFolder,
+  findWorkFolder,
 } from '../start/settings.ts';
 import type { Extensions } from '@drover/core/hooks/extensions';
-import { checkAgents, loadExtensions } from '../extensions/load.ts';
+import { checkPlannedAgents, loadExtensions } from '../extensions/load.ts';
 import type { Project } from '@drover/trust/project';
-import { openProject } from '../trust/open-project.ts';
+import { openTrustedProject } from '../trust/open-project.ts';
 import { openRunView } from '../views/view-choice.ts';
-import { chooseDependencies } from '../preflight/dependencies.ts';
-import { tellUncommitted } from '../preflight/uncommitted.ts';
-import { checkHosts, hostsWish, type HostsWish } from '../hosts/open-fleet.ts';
-import { type RunArgs, settingsOf, WORKERS_MAX } from './run-options.ts';
-import { resultSettings } from '../start/result-options.ts';
+import { chooseDependencySetup } from '../preflight/dependencies.ts';
+import { tellUncommittedChanges } from '../preflight/uncommitted.ts';
+import { checkHosts, readHostsWish, type HostsWish } from '../hosts/open-fleet.ts';
+import { type RunArgs, runSettingsFromArgs, WORKERS_MAX } from './run-options.ts';
+import { readResultSettings } from '../start/result-options.ts';
 import type { Companion, Shared } from './running.ts';
 
 export type Surrounded = {
@@ -43,30 +43,30 @@ export type Surrounded = {
 };
 
 /** The config, the repository and the extensions of the folder to work in. */
-export async function surroundingsOf(
+export async function openRunSurroundings(
   folder: string | undefined,
   io: Io,
   trust: TrustOptions = ONLY_APPROVED,
 ): Promise<Surrounded> {
-  const cwd = await workFolder(folder, io);
+  const cwd = await findWorkFolder(folder, io);
   const settings = await loadSettings(io, cwd, trust);
-  for (const warning of settings.warnings) await complain(io, warning);
+  for (const warning of settings.warnings) await printError(io, warning);
   const repository = await openRepository(cwd, gitEnvironment(io.env));
-  const project = await openProject(io, cwd, trust);
+  const project = await openTrustedProject(io, cwd, trust);
   return { settings, repository, project, extensions: await loadExtensions(project, settings, io) };
 }
 
 export type Wish = { readonly goal: string; readonly tasks: readonly PlannedTask[] | undefined };
 
 /** Settings of a new run. Throws UsageError if the run can't start. */
-export async function newSettings(
+export async function newRunSettings(
   args: RunArgs,
   { goal, tasks }: Wish,
   { settings, repository }: Surrounded,
   io: Io,
 ): Promise<RunSettings> {
-  const roles = await chooseRoles(args, tasks !== undefined, { settings, top: repository.top, io });
-  const made = settingsOf(args, { goal, roles, repository, settings, cores: availableParallelism() });
+  const roles = await chooseModelRoles(args, tasks !== undefined, { settings, top: repository.top, io });
+  const made = runSettingsFromArgs(args, { goal, roles, repository, settings, cores: availableParallelism() });
   const { checkGates } = await import('../preflight/gate-check.ts');
   await checkGates(made.gates, { cwd: repository.top, env: childEnvironment(io.env) });
   if (made.deliver === 'merge') {
@@ -78,11 +78,11 @@ export async function newSettings(
       );
   }
   const chosen = { goal, branch: args.branch, author: args.author ?? settings.author, deliver: made.deliver };
-  const result = await resultSettings(chosen, repository, childEnvironment(io.env));
+  const result = await readResultSettings(chosen, repository, childEnvironment(io.env));
   const { home } = settings;
   const wish = { setup: [...settings.setup, ...args.setup], yes: args.yes, mayRefuse: !args['dry-run'], home };
-  const preparation = await chooseDependencies(wish, repository, io);
-  if (!args['dry-run']) await tellUncommitted(repository, io);
+  const preparation = await chooseDependencySetup(wish, repository, io);
+  if (!args['dry-run']) await tellUncommittedChanges(repository, io);
   return { ...made, ...result, ...preparation };
 }
 
@@ -103,24 +103,24 @@ export async function startRun(
   io: Io,
 ): Promise<number> {
   const named = tasks ?? planned ?? [];
-  checkAgents(named, extensions);
-  const models = choicesOf(run, [...named, ...extensions.agents], { settings, top: repository.top });
-  await checkFiles(args, io);
+  checkPlannedAgents(named, extensions);
+  const models = chooseRunModels(run, [...named, ...extensions.agents], { settings, top: repository.top });
+  await checkRunOutputFiles(args, io);
   const before = run.sandbox;
   const place = { settings, cwd: io.cwd, root: repository.top, ...(before !== undefined && { before }) };
-  const containment = await openContainment(sandboxWish(args, place), {
+  const containment = await openContainment(readSandboxWish(args, place), {
     io,
     state: settings.home,
     project: repository.top,
   });
-  if (containment.notice !== undefined) await complain(io, containment.notice);
-  const hosts = hostsWish(args, settings);
-  const work = hosts === undefined ? run : await hostedSettings({ hosts, args, run, tasks, repository, settings });
+  if (containment.notice !== undefined) await printError(io, containment.notice);
+  const hosts = readHostsWish(args, settings);
+  const work = hosts === undefined ? run : await hostedRunSettings({ hosts, args, run, tasks, repository, settings });
   const view = await openRunView(args, io);
   const diagnostics = await openDiagnostics(io, args.log);
   const [{ carryRun }, companion] = await Promise.all([
     import('./running.ts'),
-    companionFor({ run: id, home: settings.home, settings: run, shows: shownBy(args) }, args, io),
+    companionForRun({ run: id, home: settings.home, settings: run, shows: runShownAs(args) }, args, io),
   ]);
   try {
     const { exitCode } = await carryRun(
@@ -156,25 +156,25 @@ type HostedStart = Pick<Start, 'run' | 'tasks' | 'repository' | 'settings'> & {
 };
 
 /** Throws UsageError if the run could not work with its hosts. By default it does as many tasks at once as they can. */
-async function hostedSettings({ hosts, args, run, tasks, repository, settings }: HostedStart): Promise<RunSettings> {
+async function hostedRunSettings({ hosts, args, run, tasks, repository, settings }: HostedStart): Promise<RunSettings> {
   const { env } = settings;
   const slots = await checkHosts(hosts, { repository, base: run.base, tasks: tasks ?? [], env });
   return { ...run, workers: args.workers ?? Math.min(WORKERS_MAX, Math.max(1, slots + hosts.local)) };
 }
 
 /** Throws UsageError for an output file that can't be written, before anything is spent. */
-async function checkFiles({ result, junit, summary }: RunArgs, io: Io): Promise<void> {
+async function checkRunOutputFiles({ result, junit, summary }: RunArgs, io: Io): Promise<void> {
   for (const [flag, file] of Object.entries({ result, junit, summary })) {
     if (file === undefined) continue;
     const folder = dirname(resolve(io.cwd, file));
     await access(folder, constants.W_OK).catch((error: unknown) => {
-      throw new UsageError(`--${flag}: cannot write to ${folder} (${codeOf(error)})`, { cause: error });
+      throw new UsageError(`--${flag}: cannot write to ${folder} (${errorCodeOf(error)})`, { cause: error });
     });
   }
 }
 
 /** Hooks of a batch, new or resumed, or of a run that writes reports; undefined for any other run. */
-async function companionFor(
+async function companionForRun(
   of: Omit<CompanionOf, 'batch'>,
   { junit, summary }: RunArgs,
   io: Io,
@@ -183,18 +183,18 @@ async function companionFor(
     ...(junit !== undefined && { junit: resolve(io.cwd, junit) }),
     ...(summary !== undefined && { summary: resolve(io.cwd, summary) }),
   };
-  const { keptBatch } = await import('../batch/history.ts');
-  const batch = await keptBatch(of.home, of.run);
+  const { readStoredBatch } = await import('../batch/history.ts');
+  const batch = await readStoredBatch(of.home, of.run);
   if (batch !== undefined) {
-    const { companionOf } = await import('../batch/companion.ts');
-    return companionOf({ ...of, batch: { ...batch, ...reports } }, io);
+    const { batchCompanion } = await import('../batch/companion.ts');
+    return batchCompanion({ ...of, batch: { ...batch, ...reports } }, io);
   }
   if (Object.keys(reports).length === 0) return undefined;
-  const { reporting } = await import('./reports.ts');
-  return reporting(reports, of);
+  const { runReports } = await import('./reports.ts');
+  return runReports(reports, of);
 }
 
-function shownBy({ json, view }: RunArgs): CompanionOf['shows'] {
+function runShownAs({ json, view }: RunArgs): CompanionOf['shows'] {
   if (json || view === 'json') return 'json';
   return view === 'silent' ? 'nothing' : 'text';
 }

@@ -24,13 +24,13 @@ import type { Io } from '../io.ts';
 import { ripgrepFile } from '@drover/core/tools/files/ripgrep';
 import { gitEnvironment } from '@drover/core/tools/process/environment';
 import { distrustPrograms } from '@drover/core/tools/process/program';
-import { codeOf } from '../start/settings.ts';
+import { errorCodeOf } from '../start/settings.ts';
 import { stateFolderProblem } from '../start/state-problem.ts';
-import { gitRunLater } from './git-run-later.ts';
+import { listGitRunLater } from './git-run-later.ts';
 import { recordPlaceholders, removeLeftPlaceholders } from './placeholders.ts';
-import { projectView, topOf } from './project-view.ts';
-import { coalesceRefusals } from './refusals.ts';
-import { parseHost } from './hosts-and-modes.ts';
+import { sandboxProjectView, findGitTop } from './project-view.ts';
+import { coalesceSandboxRefusals } from './refusals.ts';
+import { parseSandboxHost } from './hosts-and-modes.ts';
 import type { SandboxWish } from './sandbox-options.ts';
 import { isIn, realOf } from '@drover/sandbox/paths';
 
@@ -91,23 +91,24 @@ export async function openContainment(wish: SandboxWish, place: Place): Promise<
   const { mode } = wish;
   const use = { mode, net: wish.net.map(({ text }) => text), writable: wish.writable };
   // The user has said so; there is no need to say it back.
-  const runLater: Containment['runLater'] = (root) => gitRunLater({ root: realOf(root), env: gitEnvironment(io.env) });
-  if (mode === 'off') return { ...open({ ...use, used: 'off' }, undefined), runLater };
-  const distrusted = distrustedFolders(io, [project, ...wish.writable]);
+  const runLater: Containment['runLater'] = (root) =>
+    listGitRunLater({ root: realOf(root), env: gitEnvironment(io.env) });
+  if (mode === 'off') return { ...containmentInSandbox({ ...use, used: 'off' }, undefined), runLater };
+  const distrusted = listDistrustedFolders(io, [project, ...wish.writable]);
   distrustPrograms(distrusted);
-  const found = suitable(await findSandbox(io, state, { avoid: distrusted }), place);
+  const found = checkSandboxSuits(await findSandbox(io, state, { avoid: distrusted }), place);
   if (found.works) {
     const { system } = found;
-    const outside = { state, distrusted, upstream: upstreamIn(io.env), own: ownFolders(io, state) };
+    const outside = { state, distrusted, upstream: upstreamProxyIn(io.env), own: listOwnSandboxFolders(io, state) };
     return {
       use: { ...use, used: system.backend, version: system.version },
       notice: undefined,
       workspaces: (given) => (view) =>
-        enclose(system, wish, { ...given, ...view, ...outside, sealed: [], label: view }),
-      folder: (given) => encloseFolder(system, wish, { ...given, ...outside }),
+        containInSandbox(system, wish, { ...given, ...view, ...outside, sealed: [], label: view }),
+      folder: (given) => containFolder(system, wish, { ...given, ...outside }),
       runLater,
-      server: (given) => encloseServer(system, given, outside),
-      taskServer: (policy, rights) => withRights(policy, rights, outside.upstream),
+      server: (given) => containServer(system, given, outside),
+      taskServer: (policy, rights) => sandboxWithRights(policy, rights, outside.upstream),
     };
   }
   const { missing, fix } = found;
@@ -116,7 +117,10 @@ export async function openContainment(wish: SandboxWish, place: Place): Promise<
       `commands must be contained (--sandbox required, the default in CI), and there is no sandbox: ${missing}; ${fix}; --sandbox off runs commands in the open instead, once you or a rule allow them`,
     );
   return {
-    ...open({ ...use, used: 'none' }, `no sandbox: ${missing}, so every command is asked about; ${fix}`),
+    ...containmentInSandbox(
+      { ...use, used: 'none' },
+      `no sandbox: ${missing}, so every command is asked about; ${fix}`,
+    ),
     runLater,
     missing,
   };
@@ -128,13 +132,13 @@ export function diagnoseSandbox({ missing }: Containment, { diagnose }: { readon
 }
 
 /** Commands may write there, in this session or in an earlier one: no program in them may run outside. */
-function distrustedFolders({ cwd }: Io, folders: readonly string[]): readonly string[] {
-  const all = [cwd, ...folders].flatMap((folder) => [folder, topOf(realOf(folder)) ?? folder]).map(realOf);
+function listDistrustedFolders({ cwd }: Io, folders: readonly string[]): readonly string[] {
+  const all = [cwd, ...folders].flatMap((folder) => [folder, findGitTop(realOf(folder)) ?? folder]).map(realOf);
   return [...new Set(all)].filter((folder) => !isIn('/usr', folder));
 }
 
 /** A folder that holds the user's home cannot be shown without showing everything. */
-function suitable(found: FoundSandbox, { root, state }: Pick<Place, 'root' | 'state'>): FoundSandbox {
+function checkSandboxSuits(found: FoundSandbox, { root, state }: Pick<Place, 'root' | 'state'>): FoundSandbox {
   if (root !== undefined && isIn(realOf(root), realOf(state)))
     throw new UsageError(
       `drover's state in ${state} is, or holds, the folder that is worked on; set DROVER_HOME to another one`,
@@ -149,7 +153,7 @@ function suitable(found: FoundSandbox, { root, state }: Pick<Place, 'root' | 'st
   return { works: false, missing, fix: 'work in a folder below it', checks: [] };
 }
 
-function open(use: SandboxUse, notice: string | undefined): Omit<Containment, 'runLater'> {
+function containmentInSandbox(use: SandboxUse, notice: string | undefined): Omit<Containment, 'runLater'> {
   return { use, notice, workspaces: undefined, folder: undefined };
 }
 
@@ -159,7 +163,7 @@ type Search = { readonly avoid?: readonly string[]; readonly again?: boolean };
 export async function findSandbox(
   io: Io,
   state: string,
-  { avoid = distrustedFolders(io, []), again = false }: Search = {},
+  { avoid = listDistrustedFolders(io, []), again = false }: Search = {},
 ): Promise<FoundSandbox> {
   const { platform, arch: architecture } = process;
   // Node never ends to make a folder there.
@@ -168,7 +172,7 @@ export async function findSandbox(
     return await openSandbox({ state, env: io.env, node: io.node, avoid, platform, architecture }, { again });
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error;
-    throw stateFolderProblem(state, codeOf(error), error);
+    throw stateFolderProblem(state, errorCodeOf(error), error);
   }
 }
 
@@ -185,14 +189,19 @@ type Enclosed = Outside &
     readonly label: Label;
   };
 
-async function encloseFolder(
+async function containFolder(
   system: SandboxSystem,
   wish: SandboxWish,
   place: Outside & OwnFolder & Pick<Enclosed, 'state' | 'own' | 'upstream' | 'distrusted'>,
 ): Promise<Contained> {
   const root = realOf(place.root);
   removeLeftPlaceholders(place.state);
-  const contained = await enclose(system, wish, { ...place, root, ...projectView(root, place.runLater), label: {} });
+  const contained = await containInSandbox(system, wish, {
+    ...place,
+    root,
+    ...sandboxProjectView(root, place.runLater),
+    label: {},
+  });
   const endRecord = recordPlaceholders(place.state, contained.policy.sealed);
   return {
     ...contained,
@@ -206,39 +215,39 @@ async function encloseFolder(
 /**
  * Folders of drover itself. Sockets of its proxies are among the temporary files, and so is code that Node compiled.
  */
-function ownFolders({ env }: Io, state: string): readonly string[] {
+function listOwnSandboxFolders({ env }: Io, state: string): readonly string[] {
   const { NODE_COMPILE_CACHE: compiled } = env;
   return [state, tmpdir(), ...(compiled === undefined ? [] : [compiled])];
 }
 
 type FarSide = Pick<Enclosed, 'state' | 'upstream' | 'distrusted' | 'own'>;
 
-async function encloseServer(system: SandboxSystem, given: ServerPlace, outside: FarSide): Promise<Contained> {
+async function containServer(system: SandboxSystem, given: ServerPlace, outside: FarSide): Promise<Contained> {
   const { folder, project, rules } = given;
   if (isIn(realOf(outside.state), realOf(project)))
     throw new Error(`drover's state in ${outside.state} is inside ${project}; set DROVER_HOME to another folder`);
   const root = join(folder, 'work');
   mkdirSync(root, { recursive: true, mode: 0o700 });
-  const net = given.net.map(parseHost);
+  const net = given.net.map(parseSandboxHost);
   const writable = given.writable.map(realOf);
   const place = { ...outside, root: realOf(root), folder: realOf(folder), rules: [], label: {}, sealed: [] };
   const readable = [project, ...given.readable];
   const wish: SandboxWish = { mode: 'auto', net, writable };
-  const contained = await enclose(system, wish, { ...place, readable, onConnection: () => undefined });
+  const contained = await containInSandbox(system, wish, { ...place, readable, onConnection: () => undefined });
   const { policy } = contained;
   const hidden = [...policy.hidden, ...deniedPaths(rules, realOf(project)).hidden];
   return { ...contained, policy: { ...policy, hidden } };
 }
 
 /** The same sandbox with the rights of a server added. */
-async function withRights(
+async function sandboxWithRights(
   policy: SandboxPolicy,
   rights: ServerRights,
   upstream: string | undefined,
 ): Promise<Contained> {
-  const net = rights.net.map(parseHost);
+  const net = rights.net.map(parseSandboxHost);
   const onConnection = () => undefined;
-  const proxy = net.length === 0 ? undefined : await openSocket({ net }, { onConnection, label: {}, upstream });
+  const proxy = net.length === 0 ? undefined : await openProxySocket({ net }, { onConnection, label: {}, upstream });
   return {
     policy: {
       ...policy,
@@ -251,19 +260,19 @@ async function withRights(
 }
 
 /** The user's own proxy, through which allowed hosts are reached then. */
-function upstreamIn(env: Io['env']): string | undefined {
+function upstreamProxyIn(env: Io['env']): string | undefined {
   const names = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy'];
   return names.map((name) => env[name]).find((address) => address?.startsWith('http://') === true);
 }
 
 let groups = 0;
 
-async function enclose(system: SandboxSystem, wish: SandboxWish, place: Enclosed): Promise<Contained> {
+async function containInSandbox(system: SandboxSystem, wish: SandboxWish, place: Enclosed): Promise<Contained> {
   const { root, folder, rules } = place;
   for (const name of ['home', 'tmp']) mkdirSync(join(folder, name), { recursive: true, mode: 0o700 });
   const denied = deniedPaths(rules, root);
   const group = openControlGroup(String(groups++), system.limits);
-  const proxy = wish.net.length === 0 ? undefined : await openSocket(wish, place);
+  const proxy = wish.net.length === 0 ? undefined : await openProxySocket(wish, place);
   const shown = [root, ...place.readable, ...wish.writable];
   const own = place.own.map(realOf).filter((each) => shown.some((other) => isIn(each, other)));
   const policy: SandboxPolicy = {
@@ -291,7 +300,7 @@ async function enclose(system: SandboxSystem, wish: SandboxWish, place: Enclosed
 }
 
 /** Where a path of a socket may be, it is at most a hundred characters long: not in the state folder. */
-async function openSocket(
+async function openProxySocket(
   { net }: Pick<SandboxWish, 'net'>,
   { onConnection, label, upstream }: Pick<Enclosed, 'onConnection' | 'label' | 'upstream'>,
 ): Promise<{ readonly socket: string; readonly close: () => Promise<void> }> {
@@ -302,7 +311,7 @@ async function openSocket(
     ...(task !== undefined && { task }),
     ...(attempt !== undefined && { attempt }),
   };
-  const refusals = coalesceRefusals((event) => onConnection(event, place));
+  const refusals = coalesceSandboxRefusals((event) => onConnection(event, place));
   try {
     const { openProxy } = await import('@drover/sandbox/net/proxy');
     const proxy = await openProxy({

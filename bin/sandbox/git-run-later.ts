@@ -11,25 +11,28 @@ import { DroverError } from '@drover/core/errors';
 import { gitIn } from '@drover/coordinator/git/git';
 import { readIndex } from '@drover/coordinator/git/index-file';
 import { isIn, realOf } from '@drover/sandbox/paths';
-import { gitFolders, topOf } from './project-view.ts';
+import { listGitFolders, findGitTop } from './project-view.ts';
 
 const SUBMODULES_MAX = 256;
 
 type Place = { readonly root: string; readonly env: Readonly<Record<string, string>> };
 
 /** Returns paths inside `root`, which is real. They may be missing. */
-export async function gitRunLater({ root, env }: Place): Promise<readonly string[]> {
-  const top = topOf(root);
+export async function listGitRunLater({ root, env }: Place): Promise<readonly string[]> {
+  const top = findGitTop(root);
   if (top === undefined) return [];
-  const found = [...(await configured(top, env)), ...submodules(top)].flatMap((path) => [path, realOf(path)]);
-  const git = gitFolders(join(top, '.git'));
+  const found = [...(await listConfiguredHooks(top, env)), ...listSubmoduleFolders(top)].flatMap((path) => [
+    path,
+    realOf(path),
+  ]);
+  const git = listGitFolders(join(top, '.git'));
   return [...new Set(found)].filter(
     (path) => isIn(path, root) && path !== root && !git.some((folder) => isIn(path, folder)),
   );
 }
 
 /** Hook folders, and files that git's config includes. */
-async function configured(top: string, env: Place['env']): Promise<readonly string[]> {
+async function listConfiguredHooks(top: string, env: Place['env']): Promise<readonly string[]> {
   const listed = await listConfig(top, env);
   const fromHome = (path: string) => path.replace(/^~(?=\/)/, env['HOME'] ?? homedir());
   return listed.flatMap(({ origin, name, value }) => {
@@ -60,27 +63,27 @@ async function listConfig(top: string, env: Place['env']): Promise<readonly Sett
 }
 
 /** The `.git` of each submodule; where that is missing, an empty folder is meant as a whole. */
-function submodules(top: string): readonly string[] {
+function listSubmoduleFolders(top: string): readonly string[] {
   const found: string[] = [];
   const waiting = [top];
   for (let at = waiting.pop(); at !== undefined && found.length < SUBMODULES_MAX; at = waiting.pop()) {
-    for (const path of gitlinks(at)) {
+    for (const path of listGitlinks(at)) {
       const git = join(path, '.git');
       const isCheckedOut = statSync(git, { throwIfNoEntry: false }) !== undefined;
       if (isCheckedOut) waiting.push(path);
-      found.push(isCheckedOut || entries(path) > 0 ? git : path);
+      found.push(isCheckedOut || countFolderEntries(path) > 0 ? git : path);
     }
   }
   return found;
 }
 
 /** The folders of submodules that the index of this repository names. */
-function gitlinks(repository: string): readonly string[] {
-  const [folder] = gitFolders(join(repository, '.git'));
-  const bytes = folder === undefined ? undefined : attempt(() => readFileSync(join(folder, 'index')));
+function listGitlinks(repository: string): readonly string[] {
+  const [folder] = listGitFolders(join(repository, '.git'));
+  const bytes = folder === undefined ? undefined : tryGitRead(() => readFileSync(join(folder, 'index')));
   if (folder === undefined || bytes === undefined) return [];
   const isSha256 = /^\s*objectformat\s*=\s*sha256\s*$/im.test(
-    attempt(() => readFileSync(join(folder, 'config'), 'utf8')) ?? '',
+    tryGitRead(() => readFileSync(join(folder, 'config'), 'utf8')) ?? '',
   );
   const entriesInside = readIndex(bytes, isSha256 ? 'sha256' : 'sha1')?.entries ?? [];
   return entriesInside
@@ -88,11 +91,11 @@ function gitlinks(repository: string): readonly string[] {
     .map(({ path }) => join(repository, Buffer.from(path, 'latin1').toString('utf8')));
 }
 
-function entries(folder: string): number {
-  return attempt(() => readdirSync(folder))?.length ?? 0;
+function countFolderEntries(folder: string): number {
+  return tryGitRead(() => readdirSync(folder))?.length ?? 0;
 }
 
-function attempt<T>(look: () => T): T | undefined {
+function tryGitRead<T>(look: () => T): T | undefined {
   try {
     return look();
   } catch (error) {

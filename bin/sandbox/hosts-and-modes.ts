@@ -10,7 +10,7 @@ export const SANDBOX_MODES: readonly SandboxMode[] = ['auto', 'required', 'off']
 export type HostName = { readonly text: string; readonly rule: HostRule };
 
 /** Throws UsageError. */
-export function parseHost(text: string): HostName {
+export function parseSandboxHost(text: string): HostName {
   try {
     return { text, rule: parseHostRule(text) };
   } catch (error) {

@@ -30,53 +30,54 @@ let records = 0;
 export function recordPlaceholders(state: string, paths: readonly string[]): () => void {
   const missing = paths.filter((path) => lstatSync(path, { throwIfNoEntry: false }) === undefined);
   if (missing.length === 0) return () => removeLeftPlaceholders(state);
-  const file = join(folderIn(state), `${process.pid}-${records++}`);
+  const file = join(placeholdersFolder(state), `${process.pid}-${records++}`);
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   writeFileSync(file, missing.map((path) => `${path}\0`).join(''), { mode: 0o600 });
   return () => {
-    attempt(() => renameSync(file, join(dirname(file), `${ENDED}${process.pid}-${records++}`)));
+    tryPlaceholderStep(() => renameSync(file, join(dirname(file), `${ENDED}${process.pid}-${records++}`)));
     removeLeftPlaceholders(state);
   };
 }
 
 /** Removes what sessions that are over have left. */
 export function removeLeftPlaceholders(state: string): void {
-  const folder = folderIn(state);
-  const names = attempt(() => readdirSync(folder)) ?? [];
+  const folder = placeholdersFolder(state);
+  const names = tryPlaceholderStep(() => readdirSync(folder)) ?? [];
   const left = names
-    .filter((name) => !isRunning(Number.parseInt(name, 10)))
+    .filter((name) => !isPlaceholderOwnerRunning(Number.parseInt(name, 10)))
     .map((name) => join(folder, name))
-    .map((file) => ({ file, paths: pathsIn(file) }));
+    .map((file) => ({ file, paths: readPlaceholderPaths(file) }));
   // Inner paths come before outer ones.
   const paths = left.flatMap((record) => record.paths).toSorted((a, b) => b.length - a.length);
-  for (const path of paths) removeEmpty(path);
+  for (const path of paths) removeEmptyPlaceholder(path);
   for (const record of left)
-    if (!record.paths.some(isFolder) || isOld(record.file)) rmSync(record.file, { force: true });
+    if (!record.paths.some(isPlaceholderFolder) || isOldPlaceholderFile(record.file))
+      rmSync(record.file, { force: true });
 }
 
-function pathsIn(file: string): readonly string[] {
-  return (attempt(() => readFileSync(file, 'utf8')) ?? '').split('\0').slice(0, -1);
+function readPlaceholderPaths(file: string): readonly string[] {
+  return (tryPlaceholderStep(() => readFileSync(file, 'utf8')) ?? '').split('\0').slice(0, -1);
 }
 
 /** A link on the way would lead elsewhere. */
-function removeEmpty(path: string): void {
-  if (realOf(dirname(path)) === dirname(path)) attempt(() => rmdirSync(path));
+function removeEmptyPlaceholder(path: string): void {
+  if (realOf(dirname(path)) === dirname(path)) tryPlaceholderStep(() => rmdirSync(path));
 }
 
-function isFolder(path: string): boolean {
+function isPlaceholderFolder(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
-function isOld(file: string): boolean {
+function isOldPlaceholderFile(file: string): boolean {
   const found = statSync(file, { throwIfNoEntry: false });
   return found === undefined || Date.now() - found.mtimeMs > KEPT_MS_MAX;
 }
 
-function folderIn(state: string): string {
+function placeholdersFolder(state: string): string {
   return join(state, 'sandbox', 'placeholders');
 }
 
-function isRunning(pid: number): boolean {
+function isPlaceholderOwnerRunning(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error) {
@@ -85,7 +86,7 @@ function isRunning(pid: number): boolean {
 }
 
 // It is gone, or not empty and then the user's.
-function attempt<T>(act: () => T): T | undefined {
+function tryPlaceholderStep<T>(act: () => T): T | undefined {
   try {
     return act();
   } catch (error) {

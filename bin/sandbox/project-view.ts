@@ -15,25 +15,31 @@ const NESTED_MAX = 64;
 export type ProjectView = { readonly readable: readonly string[]; readonly sealed: readonly string[] };
 
 /** `root` is real, and so is `later`: further paths inside it that are read-only. */
-export function projectView(root: string, later: readonly string[] = []): ProjectView {
-  const top = topOf(root);
-  const git = top === undefined ? [] : gitFolders(join(top, '.git'));
+export function sandboxProjectView(root: string, later: readonly string[] = []): ProjectView {
+  const top = findGitTop(root);
+  const git = top === undefined ? [] : listGitFolders(join(top, '.git'));
   const inside = git.filter((path) => isIn(path, root));
   const names = [...RUN_LATER, ...later.map((path) => relative(root, path))];
   return {
     readable: [...(top === undefined || top === root ? [] : [top]), ...git.filter((path) => !isIn(path, root))],
-    sealed: [...new Set([...names.flatMap((name) => sealable(root, name)), ...inside, ...nestedIn(root)])],
+    sealed: [
+      ...new Set([
+        ...names.flatMap((name) => listSealablePaths(root, name)),
+        ...inside,
+        ...findNestedRepositories(root),
+      ]),
+    ],
   };
 }
 
 /** Files of the same names further down, as far as they are there: of submodules, and of packages in the folder. */
-function nestedIn(root: string): readonly string[] {
+function findNestedRepositories(root: string): readonly string[] {
   const found: string[] = [];
   const waiting = [root];
   for (let looked = 0; looked < FOLDERS_MAX && found.length < NESTED_MAX; looked++) {
     const folder = waiting.pop();
     if (folder === undefined) break;
-    for (const entry of entriesOf(folder)) {
+    for (const entry of readFolderToSeal(folder)) {
       const path = join(folder, entry.name);
       if (folder !== root && isRunLater(relative(root, path))) found.push(path);
       else if (entry.isDirectory() && entry.name !== 'node_modules' && path !== join(root, '.git')) waiting.push(path);
@@ -42,7 +48,7 @@ function nestedIn(root: string): readonly string[] {
   return found;
 }
 
-function entriesOf(folder: string): readonly Dirent[] {
+function readFolderToSeal(folder: string): readonly Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true });
   } catch (error) {
@@ -53,7 +59,7 @@ function entriesOf(folder: string): readonly Dirent[] {
 }
 
 /** The top of the repository that a folder is in. */
-export function topOf(folder: string): string | undefined {
+export function findGitTop(folder: string): string | undefined {
   for (let at = folder; ; at = dirname(at)) {
     if (statSync(join(at, '.git'), { throwIfNoEntry: false }) !== undefined) return at;
     if (dirname(at) === at) return undefined;
@@ -61,34 +67,34 @@ export function topOf(folder: string): string | undefined {
 }
 
 /** The path itself, or the first folder of it that is missing: then the whole folder is kept from being made. */
-function sealable(root: string, name: string): readonly string[] {
+function listSealablePaths(root: string, name: string): readonly string[] {
   const parts = name.split('/');
   const folders = parts.map((_, at) => join(root, ...parts.slice(0, at + 1)));
-  const wanted = folders.find((path) => !isRealFolder(path)) ?? join(root, name);
+  const wanted = folders.find((path) => !isRealFolderToSeal(path)) ?? join(root, name);
   // The target of a link inside the folder is sealed with it.
   if (lstatSync(wanted, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return [wanted];
   const real = realOf(wanted);
   return isIn(real, root) && real !== root ? [wanted, real] : [wanted];
 }
 
-function isRealFolder(path: string): boolean {
+function isRealFolderToSeal(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
 /** The folder of a repository, and of the one whose worktree it is. A `.git` may be a file that names it. */
-export function gitFolders(path: string): readonly string[] {
-  const named = statSync(path).isDirectory() ? path : pathIn(path, /^gitdir: (.+)$/m);
+export function listGitFolders(path: string): readonly string[] {
+  const named = statSync(path).isDirectory() ? path : readGitPathIn(path, /^gitdir: (.+)$/m);
   if (named === undefined) return [];
-  const common = pathIn(join(named, 'commondir'), /^(.+)$/m);
+  const common = readGitPathIn(join(named, 'commondir'), /^(.+)$/m);
   return [...new Set([named, ...(common === undefined ? [] : [common])].map(realOf))];
 }
 
-function pathIn(file: string, pattern: RegExp): string | undefined {
-  const found = pattern.exec(textOf(file) ?? '')?.[1]?.trim();
+function readGitPathIn(file: string, pattern: RegExp): string | undefined {
+  const found = pattern.exec(readGitText(file) ?? '')?.[1]?.trim();
   return found === undefined ? undefined : resolve(dirname(file), found);
 }
 
-function textOf(file: string): string | undefined {
+function readGitText(file: string): string | undefined {
   try {
     return statSync(file).isFile() ? readFileSync(file, 'utf8') : undefined;
   } catch (error) {

@@ -25,7 +25,7 @@ export type Refusals = {
   readonly flush: () => void;
 };
 
-export function coalesceRefusals(pass: (event: NetworkEvent) => void): Refusals {
+export function coalesceSandboxRefusals(pass: (event: NetworkEvent) => void): Refusals {
   const counts = new Map<string, Count>();
   const tell = (count: Count): void => {
     const { event, waiting } = count;

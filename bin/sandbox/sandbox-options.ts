@@ -4,20 +4,25 @@ import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { UsageError } from '@drover/core/errors';
 import type { SandboxMode } from '@drover/protocol/run';
-import { choice, list, nonEmpty, type Values } from '../start/command.ts';
+import { choiceOption, listOption, parseNonEmpty, type Values } from '../start/command.ts';
 import type { Settings } from '../start/settings.ts';
 import { isContinuousIntegration } from '../views/view-choice.ts';
-import { type HostName, parseHost, SANDBOX_MODES } from './hosts-and-modes.ts';
+import { type HostName, parseSandboxHost, SANDBOX_MODES } from './hosts-and-modes.ts';
 import { isIn, realOf } from '@drover/sandbox/paths';
 
 export const sandboxOptions = {
-  sandbox: choice(
+  sandbox: choiceOption(
     'Sandbox:',
     'Run commands in a sandbox if possible, always, or never (default: auto; in CI: required)',
     SANDBOX_MODES,
   ),
-  net: list('Sandbox:', 'HOST', 'Host that commands in the sandbox may reach', parseHost),
-  writable: list('Sandbox:', 'PATH', 'Path outside the workspace that commands in the sandbox may write to', nonEmpty),
+  net: listOption('Sandbox:', 'HOST', 'Host that commands in the sandbox may reach', parseSandboxHost),
+  writable: listOption(
+    'Sandbox:',
+    'PATH',
+    'Path outside the workspace that commands in the sandbox may write to',
+    parseNonEmpty,
+  ),
 };
 
 export type SandboxArgs = Values<typeof sandboxOptions>;
@@ -41,14 +46,14 @@ type Place = {
 };
 
 /** A flag wins over the resumed run's sandbox, and that over the config. Throws UsageError. */
-export function sandboxWish(args: SandboxArgs, { settings, cwd, root, before }: Place): SandboxWish {
+export function readSandboxWish(args: SandboxArgs, { settings, cwd, root, before }: Place): SandboxWish {
   const configured = settings.sandbox ?? (isContinuousIntegration(settings.env) ? 'required' : 'auto');
-  const net = [...settings.net, ...(before?.net ?? []).map(parseHost), ...args.net];
+  const net = [...settings.net, ...(before?.net ?? []).map(parseSandboxHost), ...args.net];
   const paths = [...settings.writable, ...(before?.writable ?? []), ...args.writable.map((path) => resolve(cwd, path))];
   return {
     mode: args.sandbox ?? before?.mode ?? configured,
     net: [...new Map(net.map((host) => [host.text, host])).values()],
-    writable: [...new Set(paths.map((path) => writablePath(path, root, settings)))],
+    writable: [...new Set(paths.map((path) => checkWritablePath(path, root, settings)))],
   };
 }
 
@@ -56,7 +61,7 @@ export function sandboxWish(args: SandboxArgs, { settings, cwd, root, before }: 
 const SYSTEM = ['/proc', '/sys', '/dev', '/run', '/etc', '/usr', '/bin', '/sbin', '/lib', '/lib64', '/boot'];
 const CREDENTIALS = ['.ssh', '.gnupg', '.aws', '.kube', '.docker', '.config', '.netrc', '.npmrc', '.git-credentials'];
 
-function writablePath(path: string, root: string, { home: state, env }: Settings): string {
+function checkWritablePath(path: string, root: string, { home: state, env }: Settings): string {
   const real = realOf(path);
   const refuse = (why: string) => new UsageError(`--writable ${path}: ${why}`);
   if (statSync(real, { throwIfNoEntry: false }) === undefined) throw refuse('there is no such path; make it first');

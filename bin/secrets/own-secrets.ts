@@ -9,31 +9,31 @@ import { knownProviders } from '@drover/core/model/catalog';
 import { Redactor } from '@drover/core/redaction/redactor';
 import type { Scope } from '@drover/core/redaction/shapes/suspects';
 import { secretValues } from '@drover/core/redaction/secret-values';
-import { tokenPath } from '../serve/token-file.ts';
-import { codeOf, type Settings, textOf } from '../start/settings.ts';
+import { serverTokenPath } from '../serve/token-file.ts';
+import { errorCodeOf, type Settings, environmentText } from '../start/settings.ts';
 
 export type SecretSource = Pick<Settings, 'home' | 'env' | 'providers'>;
 
 /** The values that no request to a model may hold. */
-export function ownSecrets({ home, env, providers }: SecretSource): readonly string[] {
+export function listOwnSecrets({ home, env, providers }: SecretSource): readonly string[] {
   const names = [...knownProviders, ...providers.values()].flatMap(({ keyEnv }) => keyEnv ?? []);
-  const keys = [...new Set(names)].flatMap((name) => textOf(env, name)?.trim() ?? []);
-  return [...keys, ...serverToken(home)];
+  const keys = [...new Set(names)].flatMap((name) => environmentText(env, name)?.trim() ?? []);
+  return [...keys, ...readServerTokenSecret(home)];
 }
 
 /** Hides every secret this process knows of. Patches and configs keep shapes of tokens: a shape may be meant there. */
-export function redactorOf(source: SecretSource, scope: Scope = 'values and shapes'): Redactor {
-  return new Redactor([...ownSecrets(source), ...secretValues(source.env)], scope);
+export function openSecretRedactor(source: SecretSource, scope: Scope = 'values and shapes'): Redactor {
+  return new Redactor([...listOwnSecrets(source), ...secretValues(source.env)], scope);
 }
 
 const UNREADABLE = new Set(['ENOENT', 'ENOTDIR', 'EISDIR', 'EACCES', 'EPERM']);
 
 /** Empty where no server was ever started. */
-function serverToken(home: string): readonly string[] {
+function readServerTokenSecret(home: string): readonly string[] {
   try {
-    return [readFileSync(tokenPath(home), 'utf8').trim()];
+    return [readFileSync(serverTokenPath(home), 'utf8').trim()];
   } catch (error) {
-    if (UNREADABLE.has(codeOf(error))) return [];
+    if (UNREADABLE.has(errorCodeOf(error))) return [];
     throw error;
   }
 }

@@ -9,43 +9,43 @@ import { RunControl } from '@drover/coordinator/control/run-control';
 import type { ApprovePlan, PlanAnswer } from '@drover/coordinator/plan/approval';
 import { UsageError } from '@drover/core/errors';
 import type { HostedRun, RunAgain, RunWanted } from '@drover/server/host';
-import { keptBatch } from '../batch/history.ts';
-import { checkAgents } from '../extensions/load.ts';
+import { readStoredBatch } from '../batch/history.ts';
+import { checkPlannedAgents } from '../extensions/load.ts';
 import { tasksToRetry } from '../result/retried-tasks.ts';
 import type { NamedRun } from '../result/run-store.ts';
-import { resumedStart } from '../run/resume-run.ts';
+import { prepareResumedRun } from '../run/resume-run.ts';
 import { stateFolder } from '../start/settings.ts';
-import { choicesOf } from '../model/model-roles.ts';
+import { chooseRunModels } from '../model/model-roles.ts';
 import type { Io, StopListener } from '../io.ts';
 import { parseBudget, parseDuration } from '../start/quantities.ts';
 import { carryRun } from '../run/running.ts';
-import { type RunArgs, untyped } from '../run/run-options.ts';
-import { newSettings, type Start, surroundingsOf } from '../run/start-run.ts';
+import { type RunArgs, untypedRunArgs } from '../run/run-options.ts';
+import { newRunSettings, type Start, openRunSurroundings } from '../run/start-run.ts';
 import { silentView } from '../views/silent.ts';
 import type { RunView } from '../views/view.ts';
 import type { ServeWishes } from './wishes.ts';
 
 const nothingShown: RunView = { ...silentView, whileAsking: (ask) => ask() };
 
-export async function hostRun(wanted: RunWanted, wishes: ServeWishes): Promise<HostedRun> {
+export async function serveRun(wanted: RunWanted, wishes: ServeWishes): Promise<HostedRun> {
   const stops = new Set<StopListener>();
-  const io = unattended(wishes.io, stops);
-  const around = await surroundingsOf(wanted.cwd, io);
+  const io = unattendedServeIo(wishes.io, stops);
+  const around = await openRunSurroundings(wanted.cwd, io);
   const { goal, approve = false } = wanted;
-  const run = await newSettings(argsOf(wanted, wishes), { goal, tasks: undefined }, around, io);
-  return carry({ ...around, id: newId('run'), run, tasks: undefined }, { wishes, io, stops, approve });
+  const run = await newRunSettings(servedRunArgs(wanted, wishes), { goal, tasks: undefined }, around, io);
+  return carryServedRun({ ...around, id: newId('run'), run, tasks: undefined }, { wishes, io, stops, approve });
 }
 
 /** Resumes a run, or retries tasks of it. */
-export async function hostAgain({ id, approve, retry }: RunAgain, wishes: ServeWishes): Promise<HostedRun> {
+export async function serveRunAgain({ id, approve, retry }: RunAgain, wishes: ServeWishes): Promise<HostedRun> {
   const stops = new Set<StopListener>();
-  const io = unattended(wishes.io, stops);
-  if ((await keptBatch(stateFolder(io), id)) !== undefined)
+  const io = unattendedServeIo(wishes.io, stops);
+  if ((await readStoredBatch(stateFolder(io), id)) !== undefined)
     throw new UsageError('this run belongs to a batch, whose outputs are written on the command line: drover resume');
-  const args = { ...untyped(), yes: wishes.yes, steps: wishes.steps };
+  const args = { ...untypedRunArgs(), yes: wishes.yes, steps: wishes.steps };
   const chosen = retry && { retry: (run: NamedRun) => tasksToRetry(run, retry) };
-  const start = await resumedStart(args, { id, ...chosen }, io);
-  return carry(start, { wishes, io, stops, approve });
+  const start = await prepareResumedRun(args, { id, ...chosen }, io);
+  return carryServedRun(start, { wishes, io, stops, approve });
 }
 
 type Carrying = {
@@ -55,9 +55,9 @@ type Carrying = {
   readonly approve: boolean;
 };
 
-async function carry(start: Start, { wishes, io, stops, approve }: Carrying): Promise<HostedRun> {
+async function carryServedRun(start: Start, { wishes, io, stops, approve }: Carrying): Promise<HostedRun> {
   const { id, run, planned = [], settings, repository, project, extensions, shared } = start;
-  checkAgents(planned, extensions);
+  checkPlannedAgents(planned, extensions);
   const { diagnostics } = wishes;
   const questions = new Questions(() => undefined);
   const plans = new PlanQuestion();
@@ -69,7 +69,7 @@ async function carry(start: Start, { wishes, io, stops, approve }: Carrying): Pr
       settings: run,
       repository,
       extensions,
-      models: choicesOf(run, [...planned, ...extensions.agents], { settings, top: repository.top }),
+      models: chooseRunModels(run, [...planned, ...extensions.agents], { settings, top: repository.top }),
       plan: undefined,
       view: nothingShown,
       rules: [...settings.rules, ...wishes.rules],
@@ -86,7 +86,7 @@ async function carry(start: Start, { wishes, io, stops, approve }: Carrying): Pr
     },
     { settings, diagnostics, io },
   ).finally(() => questions.close());
-  const bus = await Promise.race([begun.promise.then(onceBegun), carried.then(() => begun.promise)]);
+  const bus = await Promise.race([begun.promise.then(onceServedRunBegun), carried.then(() => begun.promise)]);
   return {
     id,
     bus,
@@ -128,20 +128,20 @@ class PlanQuestion {
 }
 
 /** Its first event is told when it is on the disk. */
-async function onceBegun(bus: Bus): Promise<Bus> {
+async function onceServedRunBegun(bus: Bus): Promise<Bus> {
   const reader = bus.reader();
   for await (const _ of reader) break;
   return bus;
 }
 
 /** No terminal; a client cancels the run. */
-function unattended(io: Io, stops: Set<StopListener>): Io {
-  const onStop = (each: StopListener) => heardBy(stops, each, io);
+function unattendedServeIo(io: Io, stops: Set<StopListener>): Io {
+  const onStop = (each: StopListener) => hearServeStop(stops, each, io);
   return { ...io, stdin: Readable.from([]), stdout: new PassThrough().resume(), onStop };
 }
 
 /** A client can cancel it, and it stops with the server. */
-function heardBy(listeners: Set<StopListener>, listener: StopListener, server: Io): () => void {
+function hearServeStop(listeners: Set<StopListener>, listener: StopListener, server: Io): () => void {
   listeners.add(listener);
   const forget = server.onStop({ stop: () => undefined, atOnce: listener.atOnce });
   return () => {
@@ -150,9 +150,9 @@ function heardBy(listeners: Set<StopListener>, listener: StopListener, server: I
   };
 }
 
-function argsOf(wanted: RunWanted, { model, yes, budget, steps }: ServeWishes): RunArgs {
+function servedRunArgs(wanted: RunWanted, { model, yes, budget, steps }: ServeWishes): RunArgs {
   return {
-    ...untyped(),
+    ...untypedRunArgs(),
     model: wanted.model ?? model,
     yes,
     steps,

@@ -10,18 +10,18 @@ import { listen, type Listening } from '@drover/server/http/listen';
 import { pageAsset } from '@drover/server/page/assets';
 import { Tickets } from '@drover/server/http/ticket';
 import { chooseModel } from '../model/model-choice.ts';
-import { tellDefault } from '../model/model-names.ts';
+import { tellDefaultModel } from '../model/model-names.ts';
 import { openProvider } from '../model/open-provider.ts';
-import { codeOfStop } from '../start/exit-code.ts';
-import { complain, type Io, print } from '../io.ts';
+import { exitCodeOfStop } from '../start/exit-code.ts';
+import { printError, type Io, print } from '../io.ts';
 import { diagnoseSandbox, openContainment } from '../sandbox/containment.ts';
-import { sandboxWish } from '../sandbox/sandbox-options.ts';
-import { codeOf, loadSettings, type Settings } from '../start/settings.ts';
-import { watchForStop } from '../stop.ts';
-import { styleFor } from '../views/text/style.ts';
-import { clean } from '../views/text/terminal-text.ts';
-import { hostFor } from './host.ts';
-import { keptToken } from './token-file.ts';
+import { readSandboxWish } from '../sandbox/sandbox-options.ts';
+import { errorCodeOf, loadSettings, type Settings } from '../start/settings.ts';
+import { watchForStopSignal } from '../stop.ts';
+import { textStyle } from '../views/text/style.ts';
+import { cleanText } from '../views/text/terminal-text.ts';
+import { openServeHost } from './host.ts';
+import { openServerToken } from './token-file.ts';
 import type { TypedWishes } from './wishes.ts';
 import { statIfThere } from '@drover/core/files/lookup';
 
@@ -34,59 +34,60 @@ export type Where = {
 };
 
 /** Serves until it is told to stop. */
-export async function serve({ cwd, address, port, names, json }: Where, typed: TypedWishes): Promise<number> {
+export async function runServer({ cwd, address, port, names, json }: Where, typed: TypedWishes): Promise<number> {
   const { io } = typed;
-  const root = await folder(cwd, io);
+  const root = await servedFolder(cwd, io);
   const settings = await loadSettings(io, root);
-  await tellDefault(typed.model, settings, io);
-  if (typed.model !== undefined) await checkModel(typed.model, settings, io);
-  const wish = sandboxWish(typed.sandbox, { settings, cwd: io.cwd, root });
+  await tellDefaultModel(typed.model, settings, io);
+  if (typed.model !== undefined) await checkServeModel(typed.model, settings, io);
+  const wish = readSandboxWish(typed.sandbox, { settings, cwd: io.cwd, root });
   const containment = await openContainment(wish, { io, state: settings.home, root, project: root });
   const { notice } = containment;
   diagnoseSandbox(containment, typed.diagnostics);
-  for (const warning of [...settings.warnings, ...(notice === undefined ? [] : [notice])]) await complain(io, warning);
+  for (const warning of [...settings.warnings, ...(notice === undefined ? [] : [notice])])
+    await printError(io, warning);
   const wishes = { ...typed, containment };
   const { version } = (await import('../../package.json', { with: { type: 'json' } })).default;
-  const { token, path } = await keptToken(settings.home);
+  const { token, path } = await openServerToken(settings.home);
   const tickets = new Tickets();
   let hosts: readonly string[] = [];
-  const app = createApp(hostFor(wishes, { root, version }), {
+  const app = createApp(openServeHost(wishes, { root, version }), {
     token,
     hosts: () => hosts,
     origins: () => names.map((name) => `https://${name}`),
     tickets,
     page: pageAsset,
   });
-  const stop = watchForStop(io, () => endAllChildren('SIGKILL'));
+  const stop = watchForStopSignal(io, () => endAllChildren('SIGKILL'));
   const listening = await listen(app, { address, port }).catch((error: unknown) => {
-    throw new UsageError(cannotListen(address, port, codeOf(error)), { cause: error });
+    throw new UsageError(cannotListenSentence(address, port, errorCodeOf(error)), { cause: error });
   });
   hosts = [...hostsAt(address, listening.port), ...names.flatMap((name) => [name, `${name}:${listening.port}`])];
   await print(
     io.stdout,
-    json ? asJson(listening, path) : words({ listening, root, path, ticket: tickets.issue() }, io),
+    json ? serveStartJson(listening, path) : serveStartWords({ listening, root, path, ticket: tickets.issue() }, io),
   );
-  if (!isLoopback(address)) await print(io.stderr, openWords(address));
-  await aborted(stop.signal);
+  if (!isLoopback(address)) await print(io.stderr, openAddressWarning(address));
+  await whenAborted(stop.signal);
   await listening.close();
   stop.close();
-  return codeOfStop(stop.cause());
+  return exitCodeOfStop(stop.cause());
 }
 
 /** Checks the arguments now, and not when the first client connects. */
-async function checkModel(model: string, settings: Settings, io: Io): Promise<void> {
+async function checkServeModel(model: string, settings: Settings, io: Io): Promise<void> {
   const { close } = await openProvider(chooseModel(model, settings, io.cwd), settings);
   await close();
 }
 
-async function folder(cwd: string | undefined, io: Io): Promise<string> {
+async function servedFolder(cwd: string | undefined, io: Io): Promise<string> {
   const path = cwd === undefined ? io.cwd : resolve(io.cwd, cwd);
   const found = await statIfThere(path);
   if (found?.isDirectory() !== true) throw new UsageError(`--cwd: there is no folder ${path}`);
   return realpath(path);
 }
 
-function cannotListen(address: string, port: number, code: string): string {
+function cannotListenSentence(address: string, port: number, code: string): string {
   if (code === 'EADDRINUSE')
     return `port ${port} is taken, perhaps by another drover serve; choose one with --port N, or any with --port 0`;
   if (code === 'EACCES') return `port ${port} is not for everybody; choose one above 1023 with --port N`;
@@ -101,8 +102,8 @@ type Served = {
 };
 
 /** The address with the ticket is only for the user at the terminal, not for a log. */
-function words({ listening: { url }, root, path, ticket }: Served, io: Io): string {
-  const style = styleFor(io.stdout, io.env);
+function serveStartWords({ listening: { url }, root, path, ticket }: Served, io: Io): string {
+  const style = textStyle(io.stdout, io.env);
   const isSeen = io.stdout.isTTY === true;
   const page = isSeen ? `${url}/#ticket=${ticket}` : `${url}/`;
   const rows = [
@@ -112,18 +113,18 @@ function words({ listening: { url }, root, path, ticket }: Served, io: Io): stri
   const lines = rows.map(([name = '', value = '', about = '']) =>
     `  ${name.padEnd(5)}  ${value}  ${style('dim', about)}`.trimEnd(),
   );
-  return `${style('bold', 'drover serves')} ${clean(root)}\n${lines.join('\n')}\n${style('dim', 'Ctrl-C ends it; what is at work then can be gone on with.')}\n`;
+  return `${style('bold', 'drover serves')} ${cleanText(root)}\n${lines.join('\n')}\n${style('dim', 'Ctrl-C ends it; what is at work then can be gone on with.')}\n`;
 }
 
-function asJson({ url, address, port }: Listening, tokenFile: string): string {
+function serveStartJson({ url, address, port }: Listening, tokenFile: string): string {
   return `${JSON.stringify({ url, address, port, tokenFile })}\n`;
 }
 
-function openWords(address: string): string {
+function openAddressWarning(address: string): string {
   return `drover: whoever reaches ${address} and has the token can run commands here, and nothing on the way is encrypted; put it behind something that is\n`;
 }
 
-async function aborted(signal: AbortSignal): Promise<void> {
+async function whenAborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
   await new Promise((done) => signal.addEventListener('abort', done, { once: true }));
 }

@@ -4,9 +4,9 @@ import { newId } from '@drover/core/ids';
 import type { JsonObject } from '@drover/protocol/json';
 import type { Past } from '@drover/core/journal/history';
 import type { Io } from '../io.ts';
-import { sessionNamed } from '../history/id.ts';
-import { checkUsable } from '../history/journal.ts';
-import { readSession } from '../history/session.ts';
+import { findSessionByName } from '../history/id.ts';
+import { checkJournalUsable } from '../history/journal.ts';
+import { readSessionState } from '../history/session.ts';
 import { stateFolder } from '../start/settings.ts';
 
 export type Begun = {
@@ -17,12 +17,12 @@ export type Begun = {
 };
 
 /** The session that --session names, or a new one without --session. */
-export async function sessionFor(name: string | undefined, io: Io): Promise<Begun> {
+export async function openBegunSession(name: string | undefined, io: Io): Promise<Begun> {
   if (name === undefined) return { id: newId('ses'), past: undefined };
   const home = stateFolder(io);
-  const { id, isNew } = await sessionNamed(home, name);
+  const { id, isNew } = await findSessionByName(home, name);
   if (isNew) return { id, past: undefined };
-  const kept = await readSession(home, id);
-  checkUsable(kept);
+  const kept = await readSessionState(home, id);
+  checkJournalUsable(kept);
   return kept;
 }

@@ -6,21 +6,21 @@ import { sessionTools } from '@drover/core/tools/builtin';
 import { skillTools } from '@drover/core/tools/skill';
 import { endAllChildren } from '@drover/core/tools/process/child';
 import type { Diagnostics } from '../diagnostics.ts';
-import { codeOfEnding } from '../start/exit-code.ts';
+import { exitCodeOfEnding } from '../start/exit-code.ts';
 import type { Io } from '../io.ts';
-import { shortIdIn } from '../history/id.ts';
+import { shortenStoredId } from '../history/id.ts';
 import { diagnoseSandbox } from '../sandbox/containment.ts';
 import type { Settings } from '../start/settings.ts';
-import { watchForStop } from '../stop.ts';
+import { watchForStopSignal } from '../stop.ts';
 import type { View } from '../views/view.ts';
 import { Gates } from './gate.ts';
-import { openJournal } from './open-journal.ts';
+import { openJournalOfSession } from './open-journal.ts';
 import { openProvider } from '../model/open-provider.ts';
-import { containSession, openSession, openSessionServers, type SessionWork } from './open-session.ts';
-import { questionsTo } from '../terminal/permission.ts';
+import { containSession, openSessionAtWork, openSessionServers, type SessionWork } from './open-session.ts';
+import { terminalQuestions } from '../terminal/permission.ts';
 import { Person } from '../terminal/person.ts';
-import { priceOf } from '../model/price.ts';
-import { showAll } from '../terminal/screen.ts';
+import { findModelPrice } from '../model/price.ts';
+import { showEventsOnTerminal } from '../terminal/screen.ts';
 
 export type Work = SessionWork & { readonly input: Input; readonly view: View };
 
@@ -29,32 +29,32 @@ export type Surroundings = { readonly settings: Settings; readonly diagnostics: 
 
 export type Executed = { readonly code: number; readonly status: TurnOutcome['status'] };
 
-export async function execute(work: Work, surroundings: Surroundings): Promise<Executed> {
+export async function executeSession(work: Work, surroundings: Surroundings): Promise<Executed> {
   const { settings, io } = surroundings;
-  const price = priceOf(work.model, work.budget, settings);
+  const price = findModelPrice(work.model, work.budget, settings);
   const { session: id, model, cwd, view } = work;
   const diagnostics = surroundings.diagnostics.about({ session: id });
 
   await using opened = new AsyncDisposableStack();
   const stop = opened.adopt(
-    watchForStop(io, () => endAllChildren('SIGKILL')),
+    watchForStopSignal(io, () => endAllChildren('SIGKILL')),
     ({ close }) => close(),
   );
   const person = opened.adopt(Person.at(io), (someone) => someone?.close());
   const { provider } = opened.adopt(await openProvider(model, settings, diagnostics), ({ close }) => close());
-  const journal = await openJournal({ home: settings.home, session: id }, { diagnostics, io });
+  const journal = await openJournalOfSession({ home: settings.home, session: id }, { diagnostics, io });
   const { store, past } = opened.adopt(journal, ({ close }) => close());
 
   const box = opened.adopt(await containSession(work, settings.home), (each) => each.close());
   const { contained } = box;
   const servers = opened.adopt(await openSessionServers(work, surroundings), (each) => each.close());
   const gates = new Gates({ gates: work.gates, cwd, sandbox: contained?.policy }, io);
-  const session = openSession(work, surroundings, {
+  const session = openSessionAtWork(work, surroundings, {
     provider,
     contained,
     runLater: box.runLater,
     price,
-    asked: questionsTo(person),
+    asked: terminalQuestions(person),
     check: (emit, signal) => gates.check(emit, signal),
     store,
     past,
@@ -69,14 +69,14 @@ export async function execute(work: Work, surroundings: Surroundings): Promise<E
   diagnostics.diagnose('session opened', { model: model.label }, 'info');
   const execution = session.execute(work.input, stop.signal);
   if (past !== undefined) {
-    const short = shortIdIn(settings.home, id);
+    const short = shortenStoredId(settings.home, id);
     await view.say(`resuming session ${short}: ${model.label} in ${cwd}`);
   }
-  const [result] = await Promise.all([execution.result(), showAll(execution, { view, person, io })]);
+  const [result] = await Promise.all([execution.result(), showEventsOnTerminal(execution, { view, person, io })]);
   const { status } = result.outcome;
   diagnostics.diagnose('turn ended', { status }, 'info');
 
-  const code = codeOfEnding({ outcome: result.outcome, refused: result.refused.length > 0, stop: stop.cause() });
+  const code = exitCodeOfEnding({ outcome: result.outcome, refused: result.refused.length > 0, stop: stop.cause() });
   await gates.tellFailure();
   return { code, status };
 }

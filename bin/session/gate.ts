@@ -11,9 +11,9 @@ import { runShell, type ShellEnd } from '@drover/core/tools/process/run-shell';
 import type { GateEvent } from '@drover/protocol/events';
 import type { Failure } from '@drover/protocol/failures';
 import type { SandboxPolicy } from '@drover/sandbox/policy';
-import { redactorFor } from '../diagnostics.ts';
+import { diagnosticsRedactor } from '../diagnostics.ts';
 import { type Io, print } from '../io.ts';
-import { clean, forLog } from '../views/text/terminal-text.ts';
+import { cleanText, textForLog } from '../views/text/terminal-text.ts';
 
 const GATE_MS_MAX = 3_600_000;
 // Test runners put the verdict last.
@@ -58,9 +58,9 @@ export class Gates {
   async tellFailure(): Promise<void> {
     if (this.#failed === undefined) return;
     const { lines, command, how } = this.#failed;
-    const redactor = await redactorFor(this.#io);
+    const redactor = await diagnosticsRedactor(this.#io);
     const text = redactor.text(`${lines}drover: the gate '${command}' fails (${how})\n`);
-    await print(this.#io.stderr, forLog(clean(text), this.#io.env));
+    await print(this.#io.stderr, textForLog(cleanText(text), this.#io.env));
   }
 
   /** Runs one gate. A gate that can't be started has failed. */
@@ -73,7 +73,7 @@ export class Gates {
       const end = await runShell({ ...command, timeoutMs: GATE_MS_MAX, onOutput }, signal);
       const passed = end.exitCode === 0;
       const durationMs = Math.round(end.durationMs);
-      return { passed, how: passed ? '' : endWords(end), lines: tail.lastLines(), durationMs };
+      return { passed, how: passed ? '' : sessionGateEndWords(end), lines: tail.lastLines(), durationMs };
     } catch (error) {
       if (!(error instanceof ToolError)) throw error;
       return { passed: false, how: error.message, lines: tail.lastLines(), durationMs: 0 };
@@ -88,7 +88,7 @@ type GateEnd = {
   readonly durationMs: number;
 };
 
-function endWords({ exitCode, signal, endedBy }: ShellEnd): string {
+function sessionGateEndWords({ exitCode, signal, endedBy }: ShellEnd): string {
   return exitCode === undefined ? `ended by ${signal ?? endedBy}` : `exit code ${exitCode}`;
 }
 

@@ -25,16 +25,16 @@ import type { Tool } from '@drover/core/tools/tool';
 import type { Contained } from '@drover/coordinator/slots/containment';
 import type { Event, NetworkEvent } from '@drover/protocol/events';
 import type { Mode } from '../chat/mode.ts';
-import { complain, type Io } from '../io.ts';
+import { printError, type Io } from '../io.ts';
 import type { Budget } from '../start/quantities.ts';
 import type { Containment } from '../sandbox/containment.ts';
-import { redactorOf } from '../secrets/own-secrets.ts';
+import { openSecretRedactor } from '../secrets/own-secrets.ts';
 import type { Settings } from '../start/settings.ts';
 import type { Surroundings } from './execution.ts';
 import type { ModelChoice } from '../model/model-choice.ts';
-import { type OpenServers, openServers } from '../mcp/open-servers.ts';
+import { type OpenServers, openMcpServers } from '../mcp/open-servers.ts';
 import type { ServerSources } from '../mcp/server-list.ts';
-import { type SessionAsked, permissionFor } from '../terminal/permission.ts';
+import { type SessionAsked, terminalPermission } from '../terminal/permission.ts';
 
 export type SessionWork = {
   readonly session: string; // its id; its history is in its journal
@@ -108,8 +108,8 @@ export async function openSessionServers(
   const { cwd: top, rules, containment, servers: sources, model } = work;
   const contextTokens = settings.contextTokens ?? factsOf(model.name).contextTokens;
   const wish = { settings, top, rules, containment, sources, contextTokens, frozenAt: undefined };
-  const servers = await openServers(wish, { io, diagnose: diagnostics.diagnose });
-  for (const warning of servers.warnings) await complain(io, warning);
+  const servers = await openMcpServers(wish, { io, diagnose: diagnostics.diagnose });
+  for (const warning of servers.warnings) await printError(io, warning);
   return servers;
 }
 
@@ -121,7 +121,7 @@ type SessionBox = {
 };
 
 /** Skills and hooks of calls, as options of a session. */
-function extensionsOf(
+function sessionExtensions(
   { extensions, session }: SessionWork,
   place: HookPlace,
 ): Pick<SessionOptions, 'skills' | 'hooks'> {
@@ -129,7 +129,7 @@ function extensionsOf(
   return { skills: extensions.skills, ...(hooks !== undefined && { hooks }) };
 }
 
-export function openSession(
+export function openSessionAtWork(
   work: SessionWork,
   place: { readonly settings: Settings; readonly io: Io },
   opened: Opened,
@@ -139,7 +139,7 @@ export function openSession(
   const { contained, runLater } = opened;
   const { session: id } = work;
   const facts = factsOf(work.model.name);
-  const redaction = new EventRedaction(redactorOf(settings));
+  const redaction = new EventRedaction(openSecretRedactor(settings));
   // It is called after the session was made.
   const emit = (event: Event) => session.bus.emit(event, {});
   const sandbox = contained?.policy;
@@ -157,7 +157,7 @@ export function openSession(
     ...(spentBefore !== undefined && { spentBefore }),
     ...(settings.charsPerToken !== undefined && { charsPerToken: settings.charsPerToken }),
     tools: [...tools, ...servedTools(opened.servers.tools, line.call)],
-    ...extensionsOf(work, { cwd: work.cwd, env, sandbox }),
+    ...sessionExtensions(work, { cwd: work.cwd, env, sandbox }),
     ...(remoteTimeoutMs !== undefined && { remoteTimeoutMs }),
     ...(opened.opening !== undefined && { opening: opened.opening }),
     ...(opened.sampling !== undefined && { sampling: opened.sampling }),
@@ -177,7 +177,7 @@ export function openSession(
       ...(work.timeoutMs !== undefined && { timeoutMs: work.timeoutMs }),
     },
     retry: defaultRetry,
-    ...permissionFor(
+    ...terminalPermission(
       { ...work, contained: contained !== undefined, runLater, ...(opened.mode && { mode: opened.mode }) },
       asked,
     ),

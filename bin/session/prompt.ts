@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { UsageError } from '@drover/core/errors';
 import { MB, requireOwnFile } from '@drover/core/files/own-file';
 import type { Input } from '../io.ts';
-import { decoded } from '../start/settings.ts';
+import { decodeUtf8 } from '../start/settings.ts';
 
 const PROMPT_BYTES_MAX = 10 * MB;
 
@@ -19,8 +19,8 @@ export async function readPrompt({ word, file, cwd, stdin }: PromptSource): Prom
   if (word !== undefined && file !== undefined) {
     throw new UsageError('give the prompt on the command line or with --prompt-file, not both');
   }
-  if (file === '-' || word === '-') return checked(await readAll(stdin), 'standard input');
-  if (file !== undefined) return checked(await readPromptFile(resolve(cwd, file)), file);
+  if (file === '-' || word === '-') return checkPromptBytes(await readPromptFromStdin(stdin), 'standard input');
+  if (file !== undefined) return checkPromptBytes(await readPromptFile(resolve(cwd, file)), file);
   if (word === undefined) {
     throw new UsageError(
       'no prompt given; run drover exec "fix the failing test", or pass - to read it from standard input',
@@ -37,7 +37,7 @@ async function readPromptFile(path: string): Promise<Uint8Array> {
   );
 }
 
-async function readAll(stdin: Input): Promise<Uint8Array> {
+async function readPromptFromStdin(stdin: Input): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of stdin as AsyncIterable<Uint8Array | string>) {
@@ -49,10 +49,10 @@ async function readAll(stdin: Input): Promise<Uint8Array> {
   return Buffer.concat(chunks);
 }
 
-function checked(bytes: Uint8Array, source: string): string {
+function checkPromptBytes(bytes: Uint8Array, source: string): string {
   if (bytes.length > PROMPT_BYTES_MAX)
     throw new UsageError(`the prompt from ${source} is larger than 10 MB; shorten it`);
-  const text = decoded(bytes);
+  const text = decodeUtf8(bytes);
   if (text === undefined) throw new UsageError(`the prompt from ${source} is not UTF-8 text; convert it to UTF-8`);
   if (text.trim() === '') throw new UsageError(`the prompt from ${source} is empty; say what the agent should do`);
   return text;

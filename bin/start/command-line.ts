@@ -5,12 +5,12 @@
 
 import yargs, { type Argv, type Options } from 'yargs';
 import { UsageError } from '@drover/core/errors';
-import { acceptedNames, type Command, type Option, SHORT_FORMS, type Typed, type Word } from './command.ts';
+import { listOptionNames, type Command, type Option, SHORT_FORMS, type Typed, type Word } from './command.ts';
 import { exitCode } from './exit-code.ts';
-import { completionScript, SHELLS } from '../help/completion.ts';
+import { writeCompletionScript, SHELLS } from '../help/completion.ts';
 import { EXIT_CODES_TOPIC } from '../help/plain-forms.ts';
 import { type Io, print } from '../io.ts';
-import { wordsMax } from './plain-words.ts';
+import { commandWordsMax } from './plain-words.ts';
 import { suggestion } from '@drover/documents/suggestion';
 
 const COLUMNS_MAX = 110;
@@ -39,7 +39,7 @@ export async function runCommandLine(
   const isCompleting = argv[0] === COMPLETIONS_FLAG;
   if (!isCompleting) checkCommandWord(commands, argv);
   if (argv[0] === COMPLETION && !argv.some((word) => HELP_FLAGS.includes(word))) {
-    await print(io.stdout, completionScript(argv.slice(1), io.env['SHELL']));
+    await print(io.stdout, writeCompletionScript(argv.slice(1), io.env['SHELL']));
     return exitCode.done;
   }
 
@@ -47,19 +47,19 @@ export async function runCommandLine(
     await print(io.stdout, `${SHELLS.join('\n')}\n`);
     return exitCode.done;
   }
-  const loaded = await loadNamed(commands, isCompleting ? argv.slice(2) : argv);
+  const loaded = await loadNamedCommand(commands, isCompleting ? argv.slice(2) : argv);
   const offered =
-    isCompleting && loaded !== undefined ? await offeredFor(loaded.command, argv.slice(3), io) : undefined;
+    isCompleting && loaded !== undefined ? await offerCompletions(loaded.command, argv.slice(3), io) : undefined;
   let typed: Typed | undefined;
   let output = '';
-  const parser = parserOf(io);
+  const parser = commandLineParser(io);
   for (const { name, words, about } of commands) {
     const own = loaded?.name === name ? loaded : undefined;
     const builder = (args: Argv): void => {
-      if (own !== undefined) declare(args, own, offered);
+      if (own !== undefined) declareCommand(args, own, offered);
     };
     parser.command(`${name} ${words}`.trim(), about, builder, (args) => {
-      typed = own && typedIn(args, argv, own);
+      typed = own && readTypedOptions(args, argv, own);
     });
   }
   parser
@@ -74,17 +74,17 @@ export async function runCommandLine(
   } catch (error) {
     // A user's mistake arrives as a message for `fail`, or as an error of yargs' own.
     if (error instanceof Error && (error instanceof Complaint || error.name === 'YError')) {
-      throw explained(error.message, argv, loaded);
+      throw explainCommandLineError(error.message, argv, loaded);
     }
     throw error;
   }
   if (loaded !== undefined && typed !== undefined) return loaded.command.run(typed, io);
-  await print(io.stdout, output === '' ? '' : `${untyped(output).trimEnd()}\n`);
+  await print(io.stdout, output === '' ? '' : `${helpWithoutTypes(output).trimEnd()}\n`);
   return exitCode.done;
 }
 
 // yargs prints the type of every option, often on a line of its own. The placeholder is clearer.
-function untyped(help: string): string {
+function helpWithoutTypes(help: string): string {
   return help
     .replaceAll(/^ *\[(?:string|boolean)\]\n/gm, '')
     .replaceAll(/ *\[(?:string|boolean)\](?: \[required\])?$/gm, '');
@@ -92,7 +92,10 @@ function untyped(help: string): string {
 
 // Loaded before yargs starts: if a command loads itself while yargs waits, yargs formats a help text that is never
 // shown, which costs as much as the rest of its work.
-async function loadNamed(commands: readonly ListedCommand[], argv: readonly string[]): Promise<Loaded | undefined> {
+async function loadNamedCommand(
+  commands: readonly ListedCommand[],
+  argv: readonly string[],
+): Promise<Loaded | undefined> {
   const listed = commands.find(({ name }) => argv.find((word) => !word.startsWith('-')) === name);
   return listed && { ...listed, command: await listed.load() };
 }
@@ -110,7 +113,7 @@ function checkCommandWord(commands: readonly ListedCommand[], argv: readonly str
   }
 }
 
-function parserOf(io: Io): Argv {
+function commandLineParser(io: Io): Argv {
   return yargs()
     .scriptName('drover')
     .usage('$0 <command>\n\nOne goal, many agents, one tested result.')
@@ -146,14 +149,14 @@ class Complaint extends Error {}
 /** Completions for each word. */
 type Offered = ReadonlyMap<Word, readonly string[]>;
 
-async function offeredFor({ word, second }: Command, typed: readonly string[], io: Io): Promise<Offered> {
+async function offerCompletions({ word, second }: Command, typed: readonly string[], io: Io): Promise<Offered> {
   const first = typed.find((each) => !each.startsWith('-'));
   const offered = [word, second].map(async (each) => each && ([each, await each.offered?.(io, first)] as const));
   return new Map((await Promise.all(offered)).flatMap((each) => (each?.[1] === undefined ? [] : [[each[0], each[1]]])));
 }
 
 /** `offered` is given when the shell asks for completions. */
-function declare(args: Argv, { name, about: sentence, command }: Loaded, offered: Offered | undefined): void {
+function declareCommand(args: Argv, { name, about: sentence, command }: Loaded, offered: Offered | undefined): void {
   const { word, second, options, examples } = command;
   const words = [word, second].filter((each) => each !== undefined);
   const shape = words.map((each) => {
@@ -165,7 +168,7 @@ function declare(args: Argv, { name, about: sentence, command }: Loaded, offered
     const choices = offered?.get(each);
     args.positional(each.name, { type: 'string', describe: each.about, ...(choices && { choices }) });
   }
-  for (const [key, option] of acceptedNames(options)) {
+  for (const [key, option] of listOptionNames(options)) {
     const alias = SHORT_FORMS.get(key);
     const shape = { ...yargsOption(option, offered !== undefined), hidden: option.formerly === key };
     args.option(key, alias === undefined ? shape : { ...shape, alias });
@@ -187,12 +190,16 @@ function yargsOption({ about, group, takes, choices }: Option<unknown>, isComple
   };
 }
 
-function typedIn(args: Readonly<Record<string, unknown>>, argv: readonly string[], { name, command }: Loaded): Typed {
+function readTypedOptions(
+  args: Readonly<Record<string, unknown>>,
+  argv: readonly string[],
+  { name, command }: Loaded,
+): Typed {
   const { word, second, options } = command;
   const texts = new Map<string, readonly string[]>();
-  for (const [key, { takes }] of acceptedNames(options)) {
+  for (const [key, { takes }] of listOptionNames(options)) {
     const given = args[key];
-    if (takes !== undefined && given !== undefined) texts.set(key, [given].flat().map(String).map(undashed));
+    if (takes !== undefined && given !== undefined) texts.set(key, [given].flat().map(String).map(withoutDashes));
     if (takes !== undefined || given === undefined) continue;
     // yargs reads --yes=maybe as a no.
     const valued = flagWords(argv).some((typed) => typed.startsWith(`--${key}=`));
@@ -201,18 +208,18 @@ function typedIn(args: Readonly<Record<string, unknown>>, argv: readonly string[
   }
   const rest = Array.isArray(args['--']) ? args['--'].map(String) : [];
   const placed = [word, second].map((each) => (each === undefined ? undefined : args[each.name]));
-  const words = [...placed.flat().filter((each) => typeof each === 'string'), ...rest].map(undashed);
-  if (words.length > wordsMax(command)) throw tooManyWords({ name, command });
+  const words = [...placed.flat().filter((each) => typeof each === 'string'), ...rest].map(withoutDashes);
+  if (words.length > commandWordsMax(command)) throw tooManyWordsError({ name, command });
   const [first, next, ...others] = words;
   return { word: first, second: next, texts, ...(others.length > 0 && { others }) };
 }
 
-function undashed(text: string): string {
+function withoutDashes(text: string): string {
   return text === DASH ? '-' : text;
 }
 
 /** Turns a message of yargs into a sentence with the fix. */
-function explained(message: string, argv: readonly string[], loaded: Loaded | undefined): UsageError {
+function explainCommandLineError(message: string, argv: readonly string[], loaded: Loaded | undefined): UsageError {
   if (loaded === undefined) return new UsageError(message);
   const { name, command } = loaded;
   const help = `see drover ${name} --help`;
@@ -223,12 +230,12 @@ function explained(message: string, argv: readonly string[], loaded: Loaded | un
   }
   if (!message.startsWith('Unknown argument')) return new UsageError(message);
 
-  const names = acceptedNames(command.options).map(([key]) => key);
+  const names = listOptionNames(command.options).map(([key]) => key);
   const accepted = names.flatMap((name) => [name, SHORT_FORMS.get(name) ?? name]);
   const bare = (flag: string): string => flag.replace(/^--?/, '');
   const flags = flagWords(argv).map((word) => word.replace(/=.*$/s, ''));
   const flag = flags.find((candidate) => !accepted.includes(bare(candidate)));
-  if (flag === undefined) return tooManyWords(loaded);
+  if (flag === undefined) return tooManyWordsError(loaded);
   const known = Object.keys(command.options);
   return new UsageError(`drover ${name} has no ${flag}${suggestion(bare(flag), known, '--') || `; ${help}`}`);
 }
@@ -238,7 +245,7 @@ function flagWords(argv: readonly string[]): readonly string[] {
   return (end < 0 ? argv : argv.slice(0, end)).filter((word) => /^-./.test(word));
 }
 
-function tooManyWords({ name, command: { word, second } }: Pick<Loaded, 'name' | 'command'>): UsageError {
+function tooManyWordsError({ name, command: { word, second } }: Pick<Loaded, 'name' | 'command'>): UsageError {
   if (word === undefined) return new UsageError(`drover ${name} takes no further words; see drover ${name} --help`);
   if (second !== undefined)
     return new UsageError(`drover ${name} takes one ${word.name} and one ${second.name}; see drover ${name} --help`);

@@ -62,11 +62,14 @@ export type Command = {
   readonly run: (typed: Typed, io: Io) => Promise<number>;
 };
 
-export function command<const Options extends OptionTable>(declaration: Declaration<Options>): Command {
+export function defineCommand<const Options extends OptionTable>(declaration: Declaration<Options>): Command {
   return {
     ...declaration,
     run: async ({ word, second, others = [], texts }, io) => {
-      const read = Object.entries(declaration.options).map(([name, option]) => [name, readOption(name, option, texts)]);
+      const read = Object.entries(declaration.options).map(([name, option]) => [
+        name,
+        readOptionValue(name, option, texts),
+      ]);
       return declaration.run({ ...(Object.fromEntries(read) as Values<Options>), word, second, others }, io);
     },
   };
@@ -81,7 +84,7 @@ export const SHORT_FORMS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Every accepted name with its option, former names included. */
-export function acceptedNames(options: OptionTable): readonly (readonly [name: string, option: Option<unknown>])[] {
+export function listOptionNames(options: OptionTable): readonly (readonly [name: string, option: Option<unknown>])[] {
   return Object.entries(options).flatMap(([name, option]) =>
     option.formerly === undefined
       ? [[name, option] as const]
@@ -89,7 +92,7 @@ export function acceptedNames(options: OptionTable): readonly (readonly [name: s
   );
 }
 
-function readOption(name: string, option: Option<unknown>, texts: Typed['texts']): unknown {
+function readOptionValue(name: string, option: Option<unknown>, texts: Typed['texts']): unknown {
   const current = texts.get(name) ?? [];
   const former = option.formerly === undefined ? [] : (texts.get(option.formerly) ?? []);
   try {
@@ -101,11 +104,11 @@ function readOption(name: string, option: Option<unknown>, texts: Typed['texts']
   }
 }
 
-export function flag(group: string, about: string): Option<boolean> {
+export function flagOption(group: string, about: string): Option<boolean> {
   return { group, about, read: (texts) => texts.length > 0 };
 }
 
-export function value<Value>(
+export function valueOption<Value>(
   group: string,
   takes: string,
   about: string,
@@ -122,7 +125,7 @@ export function value<Value>(
   };
 }
 
-export function list<Value>(
+export function listOption<Value>(
   group: string,
   takes: string,
   about: string,
@@ -131,7 +134,7 @@ export function list<Value>(
   return { group, takes, about: `${about} (repeatable)`, read: (texts) => texts.map(parse) };
 }
 
-export function choice<const Choice extends string>(
+export function choiceOption<const Choice extends string>(
   group: string,
   about: string,
   choices: readonly Choice[],
@@ -141,11 +144,11 @@ export function choice<const Choice extends string>(
     if (found !== undefined) return found;
     throw new UsageError(`'${text}' is none of ${choices.join(', ')}${suggestion(text, choices)}`);
   };
-  return { ...value(group, choices.join('|'), about, parse), choices };
+  return { ...valueOption(group, choices.join('|'), about, parse), choices };
 }
 
 /** For options whose value is text and nothing else. */
-export function nonEmpty(text: string): string {
+export function parseNonEmpty(text: string): string {
   if (text.trim() === '') throw new UsageError('it needs a value');
   return text;
 }

@@ -30,19 +30,19 @@ export type Ending = {
   readonly stop: StopCause | undefined;
 };
 
-export function codeOfEnding({ outcome, refused, stop }: Ending): number {
+export function exitCodeOfEnding({ outcome, refused, stop }: Ending): number {
   switch (outcome.status) {
     case 'done':
       return refused ? exitCode.blocked : exitCode.done;
     case 'incomplete':
     case 'error': {
       if (outcome.failure.kind === 'gate.failed') return exitCode.gate;
-      const code = outcome.failure.kind === 'aborted' ? codeOfStop(stop) : codeOfFailure(outcome.failure);
+      const code = outcome.failure.kind === 'aborted' ? exitCodeOfStop(stop) : exitCodeOfFailure(outcome.failure);
       // A budget, a deadline or a provider ends any turn; an agent that reaches its limits was blocked.
       return refused && code === exitCode.incomplete ? exitCode.blocked : code;
     }
     case 'cancelled':
-      return codeOfStop(stop);
+      return exitCodeOfStop(stop);
     case 'suspended':
       return exitCode.incomplete;
   }
@@ -56,10 +56,10 @@ export type RunEnding = {
   readonly mayBePartial: boolean;
 };
 
-export function codeOfRun({ failure, rows, stop, mayBePartial }: RunEnding): number {
-  if (failure?.kind === 'aborted') return codeOfStop(stop);
+export function exitCodeOfRun({ failure, rows, stop, mayBePartial }: RunEnding): number {
+  if (failure?.kind === 'aborted') return exitCodeOfStop(stop);
   if (failure?.kind === 'gate.failed') return exitCode.gate;
-  if (failure !== undefined) return codeOfFailure(failure);
+  if (failure !== undefined) return exitCodeOfFailure(failure);
   const bad = rows.filter(({ status }) => !isDone(status));
   if (bad.length === 0) return exitCode.done;
   // Landed work passed every gate, so a result with landed tasks is green even if gates left others out.
@@ -68,9 +68,9 @@ export function codeOfRun({ failure, rows, stop, mayBePartial }: RunEnding): num
   if (bad.some(({ status }) => status === 'conflict')) return exitCode.conflict;
   const told = bad.flatMap(({ failure: cause }) => (cause === undefined ? [] : [cause]));
   // A task stopped by the failure of another has no cause of its own.
-  const causes = told.filter((cause) => !isOthers(cause));
+  const causes = told.filter((cause) => !isFailureOfOthers(cause));
   const isProviders = causes.length === told.length || causes.every(({ kind }) => kind.startsWith('provider.'));
-  const codes = new Set(causes.map(codeOfFailure));
+  const codes = new Set(causes.map(exitCodeOfFailure));
   if (codes.has(exitCode.budget)) return exitCode.budget;
   const [only] = codes;
   // If all tasks have one cause, it is the cause of the run: provider, permission or time. If some tasks were never
@@ -79,15 +79,15 @@ export function codeOfRun({ failure, rows, stop, mayBePartial }: RunEnding): num
   return mayBePartial ? exitCode.done : exitCode.incomplete;
 }
 
-function isOthers(failure: Failure): boolean {
+function isFailureOfOthers(failure: Failure): boolean {
   return failure.kind === 'limit.reached' && failure.limit === 'failures';
 }
 
-export function codeOfStop(stop: StopCause | undefined): number {
+export function exitCodeOfStop(stop: StopCause | undefined): number {
   return stop === undefined || stop === 'SIGINT' ? exitCode.interrupted : exitCode.terminated;
 }
 
-export function codeOfFailure(failure: Failure): number {
+export function exitCodeOfFailure(failure: Failure): number {
   if (failure.kind === 'aborted') return failure.by === 'user' ? exitCode.interrupted : exitCode.terminated;
   return exitCode[traitsOf(failure).exit];
 }

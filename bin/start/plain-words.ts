@@ -4,16 +4,16 @@
 // it. For help, mistakes, quotes and anything unusual this parser returns undefined, and yargs decides. A test
 // compares both on plain command lines.
 
-import { acceptedNames, type Command, type Typed } from './command.ts';
+import { listOptionNames, type Command, type Typed } from './command.ts';
 
-export function plainlyTyped(command: Command, argv: readonly string[]): Typed | undefined {
-  const options = new Map(acceptedNames(command.options));
+export function parsePlainCommandLine(command: Command, argv: readonly string[]): Typed | undefined {
+  const options = new Map(listOptionNames(command.options));
   const texts = new Map<string, readonly string[]>();
   const words: string[] = [];
   for (let at = 0; at < argv.length; at++) {
     const typed = argv[at] ?? '';
     if (!typed.startsWith('-') || typed === '-') {
-      if (words.length === wordsMax(command) || !isPlain(typed)) return undefined;
+      if (words.length === commandWordsMax(command) || !isPlainWord(typed)) return undefined;
       words.push(typed);
       continue;
     }
@@ -26,7 +26,7 @@ export function plainlyTyped(command: Command, argv: readonly string[]): Typed |
       continue;
     }
     const text = given ?? argv[(at += 1)] ?? '';
-    if (!isPlain(text) || text.startsWith('-')) return undefined;
+    if (!isPlainWord(text) || text.startsWith('-')) return undefined;
     texts.set(name, [...(texts.get(name) ?? []), text]);
   }
   const [word, second, ...others] = words;
@@ -34,11 +34,11 @@ export function plainlyTyped(command: Command, argv: readonly string[]): Typed |
   return { word, second, texts, ...(others.length > 0 && { others }) };
 }
 
-export function wordsMax({ word, second }: Command): number {
+export function commandWordsMax({ word, second }: Command): number {
   return second?.many === true ? Infinity : [word, second].filter((each) => each !== undefined).length;
 }
 
 // yargs strips quotes, takes "true" after a flag as its value, and an empty text as a missing one.
-function isPlain(text: string): boolean {
+function isPlainWord(text: string): boolean {
   return text !== '' && !/^['"]|['"]$|^(?:true|false)$/i.test(text);
 }

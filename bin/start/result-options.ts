@@ -18,7 +18,7 @@ export type ResultOptions = {
 };
 
 /** Returns the result branch and the author; throws UsageError for a branch that cannot be created. */
-export async function resultSettings(
+export async function readResultSettings(
   { goal, branch, author, deliver }: ResultOptions,
   repository: Repository,
   env: Readonly<Record<string, string>>,
@@ -27,8 +27,8 @@ export async function resultSettings(
     throw new UsageError(
       '--branch needs --deliver branch or merge; --deliver patch writes files and creates no branch',
     );
-  if (branch !== undefined) await checkBranch(branch, repository, env);
-  return { resultBranch: branch ?? defaultBranch(goal), author: author ?? repository.identity };
+  if (branch !== undefined) await checkResultBranch(branch, repository, env);
+  return { resultBranch: branch ?? defaultResultBranch(goal), author: author ?? repository.identity };
 }
 
 /** Parses `Name <email>`; throws UsageError for anything else. */
@@ -38,13 +38,13 @@ export function parseAuthor(text: string): Identity {
   return { name: name.trim(), email };
 }
 
-function defaultBranch(goal: string): string {
+function defaultResultBranch(goal: string): string {
   const suffix = newId('run').slice(ID_PREFIX_CHARS, ID_PREFIX_CHARS + SUFFIX_CHARS);
-  return `drover/${slugOf(goal) || 'run'}-${suffix}`;
+  return `drover/${branchSlug(goal) || 'run'}-${suffix}`;
 }
 
 /** The first words of the goal, as a part of a branch name. A word is cut only if it is too long by itself. */
-function slugOf(goal: string): string {
+function branchSlug(goal: string): string {
   const plain = goal.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase();
   const slug = plain.replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-+|-+$/g, '');
   if (slug.length <= SLUG_CHARS_MAX) return slug;
@@ -52,7 +52,7 @@ function slugOf(goal: string): string {
   return slug.slice(0, end === -1 ? SLUG_CHARS_MAX : end);
 }
 
-async function checkBranch(
+async function checkResultBranch(
   branch: string,
   { gitDir }: Repository,
   env: Readonly<Record<string, string>>,

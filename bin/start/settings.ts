@@ -23,7 +23,7 @@ import type { Config, ProviderConfig, ReadConfig, Timeouts } from '../files/conf
 import type { McpEntry } from '../files/mcp-file.ts';
 import type { Io } from '../io.ts';
 import type { ConfiguredModel } from '../model/model-roles.ts';
-import { foreignRules } from '../permission/rule-names.ts';
+import { listForeignRules } from '../permission/rule-names.ts';
 import { isAddress } from './quantities.ts';
 import type { HostName } from '../sandbox/hosts-and-modes.ts';
 import { lstatIfThere, statIfThere } from '@drover/core/files/lookup';
@@ -76,11 +76,11 @@ export type TrustOptions = {
 
 export async function loadSettings(io: Io, cwd: string, trust: TrustOptions = ONLY_APPROVED): Promise<Settings> {
   const { env } = io;
-  checkAddresses(env);
-  const { user: userPath, project: projectPath } = await configPaths(io, cwd);
+  checkEnvironmentAddresses(env);
+  const { user: userPath, project: projectPath } = await findConfigPaths(io, cwd);
   const user = await readConfigFile(userPath);
   const project = projectPath === undefined ? undefined : await readProjectConfig(projectPath);
-  return settingsFrom({ userPath, user, project, ...trust }, io, cwd);
+  return readSettings({ userPath, user, project, ...trust }, io, cwd);
 }
 
 export const ONLY_APPROVED: TrustOptions = { trustsAll: false };
@@ -92,11 +92,11 @@ export type ConfigFiles = Partial<TrustOptions> & {
   readonly project: ConfigFile | undefined;
 };
 
-export async function settingsFrom(files: ConfigFiles, io: Io, cwd: string): Promise<Settings> {
+export async function readSettings(files: ConfigFiles, io: Io, cwd: string): Promise<Settings> {
   const { userPath, user, project, trustsAll = false } = files;
   const { env } = io;
   const home = stateFolder(io);
-  const approval = project === undefined ? 'none' : await approvalOf(home, await entryOf(project));
+  const approval = project === undefined ? 'none' : await approvalOf(home, await configFileEntry(project));
   const approved = approval === 'approved' || trustsAll;
   const own = user?.config ?? {};
   const theirs = project?.config ?? {};
@@ -105,16 +105,16 @@ export async function settingsFrom(files: ConfigFiles, io: Io, cwd: string): Pro
     home,
     env,
     model: own.model ?? trusted.model,
-    models: modelsIn(user, approved ? project : undefined),
+    models: settingsModels(user, approved ? project : undefined),
     providers: new Map([...(trusted.providers ?? []), ...(own.providers ?? [])]),
     prices: new Map([...(trusted.prices ?? []), ...(own.prices ?? [])]),
-    charsPerToken: charsPerTokenIn(env) ?? own.charsPerToken ?? trusted.charsPerToken,
+    charsPerToken: environmentCharsPerToken(env) ?? own.charsPerToken ?? trusted.charsPerToken,
     textCallRetries:
-      countIn(env, 'DROVER_TEXT_TOOL_CALL_RETRY_LIMIT', { min: 0, max: 10 }) ??
+      environmentCount(env, 'DROVER_TEXT_TOOL_CALL_RETRY_LIMIT', { min: 0, max: 10 }) ??
       own.textCallRetries ??
       trusted.textCallRetries,
     contextTokens: own.contextTokens ?? trusted.contextTokens,
-    steps: lower(stepsOf(own), stepsOf(theirs)),
+    steps: lowerSetting(settingsSteps(own), settingsSteps(theirs)),
     workers: own.workers ?? theirs.workers,
     threads: own.threads ?? trusted.threads,
     author: own.author ?? trusted.author,
@@ -130,44 +130,47 @@ export async function settingsFrom(files: ConfigFiles, io: Io, cwd: string): Pro
       ...(own.deny ?? []),
       ...(theirs.deny ?? []),
     ],
-    hooks: [...hooksOf(user, true), ...(approved ? hooksOf(project, false) : [])],
+    hooks: [...settingsHooks(user, true), ...(approved ? settingsHooks(project, false) : [])],
     timeouts: { ...trusted.timeouts, ...own.timeouts },
     // A project may require a sandbox, and never turn it off, approved or not.
     sandbox: own.sandbox === 'off' || theirs.sandbox !== 'required' ? own.sandbox : 'required',
     net: [...(own.net ?? []), ...(trusted.net ?? [])],
     writable: [
-      ...absolutePaths(homeOf(env), own.writable),
-      ...(project === undefined ? [] : absolutePaths(dirname(dirname(project.path)), trusted.writable)),
+      ...absoluteSettingsPaths(homeFolder(env), own.writable),
+      ...(project === undefined ? [] : absoluteSettingsPaths(dirname(dirname(project.path)), trusted.writable)),
     ],
-    mcp: new Map([...(approved ? serversIn(project) : []), ...serversIn(user)]),
+    mcp: new Map([...(approved ? settingsServers(project) : []), ...settingsServers(user)]),
     warnings: [
-      ...(project === undefined || approved ? [] : leftOut(project, approval, { cwd, userPath })),
-      ...(project === undefined ? [] : loosening(project, cwd)),
-      ...[user, project].flatMap((file) => (file === undefined ? [] : foreignRules(file))),
+      ...(project === undefined || approved ? [] : ignoredSettings(project, approval, { cwd, userPath })),
+      ...(project === undefined ? [] : looseningSettings(project, cwd)),
+      ...[user, project].flatMap((file) => (file === undefined ? [] : listForeignRules(file))),
     ],
   };
 }
 
-function modelsIn(user: ConfigFile | undefined, project: ConfigFile | undefined): Settings['models'] {
+function settingsModels(user: ConfigFile | undefined, project: ConfigFile | undefined): Settings['models'] {
   return {
-    plan: rolesIn(user, 'plan') ?? rolesIn(project, 'plan'),
-    work: rolesIn(user, 'work') ?? rolesIn(project, 'work'),
-    review: rolesIn(user, 'review') ?? rolesIn(project, 'review'),
+    plan: settingsModelRoles(user, 'plan') ?? settingsModelRoles(project, 'plan'),
+    work: settingsModelRoles(user, 'work') ?? settingsModelRoles(project, 'work'),
+    review: settingsModelRoles(user, 'review') ?? settingsModelRoles(project, 'review'),
   };
 }
 
-function rolesIn(file: ConfigFile | undefined, role: keyof ModelRoles): readonly ConfiguredModel[] | undefined {
+function settingsModelRoles(
+  file: ConfigFile | undefined,
+  role: keyof ModelRoles,
+): readonly ConfiguredModel[] | undefined {
   const names = file?.config.models?.[role];
   return names?.map((name, at) => ({ name, place: file?.place(['models', role, at]) ?? '' }));
 }
 
-function serversIn(file: ConfigFile | undefined) {
+function settingsServers(file: ConfigFile | undefined) {
   return Object.entries(file?.config.mcp ?? {}).map(
     ([name, entry]) => [name, { entry, place: file?.place(['mcp', name]) ?? '' }] as const,
   );
 }
 
-function hooksOf(file: ConfigFile | undefined, isOwn: boolean): readonly Hook[] {
+function settingsHooks(file: ConfigFile | undefined, isOwn: boolean): readonly Hook[] {
   return (file?.config.hooks ?? []).map(({ at, run, tools, timeout = HOOK_MS_DEFAULT }, index) => ({
     at,
     command: run,
@@ -180,7 +183,7 @@ function hooksOf(file: ConfigFile | undefined, isOwn: boolean): readonly Hook[] 
 }
 
 /** A relative path starts at HOME in the user's config, and at the project's folder in the project's. */
-function absolutePaths(folder: string, paths: readonly string[] = []): readonly string[] {
+function absoluteSettingsPaths(folder: string, paths: readonly string[] = []): readonly string[] {
   return paths.map((path) => resolve(folder, path));
 }
 
@@ -191,7 +194,11 @@ export const projectKeys: readonly (keyof Config)[] = [...MAY_BE_SET_BY_A_PROJEC
 
 type Whereabouts = { readonly cwd: string; readonly userPath: string };
 
-function leftOut({ path, config }: ConfigFile, approval: Approval, { cwd, userPath }: Whereabouts): readonly string[] {
+function ignoredSettings(
+  { path, config }: ConfigFile,
+  approval: Approval,
+  { cwd, userPath }: Whereabouts,
+): readonly string[] {
   const file = relative(cwd, path) || path;
   const gates = config.gates ?? [];
   const keys = Object.keys(config) as (keyof Config)[];
@@ -206,30 +213,32 @@ function leftOut({ path, config }: ConfigFile, approval: Approval, { cwd, userPa
       : [
           `${file} may not set ${ignored.join(', ')}, so it is ignored; if you want it, move it to ${userPath}, or approve the file as it is: drover trust`,
         ]),
-    ...gates.map((gate) => `${file} names a gate, which is not run unless you ask for it: --gate ${quoted(gate)}`),
+    ...gates.map(
+      (gate) => `${file} names a gate, which is not run unless you ask for it: --gate ${quoteSetting(gate)}`,
+    ),
   ];
 }
 
-function loosening({ path, config }: ConfigFile, cwd: string): readonly string[] {
+function looseningSettings({ path, config }: ConfigFile, cwd: string): readonly string[] {
   if (config.sandbox === undefined || config.sandbox === 'required') return [];
   const file = relative(cwd, path) || path;
   return [`${file} sets sandbox: ${config.sandbox}, which is ignored: a project may only require a sandbox`];
 }
 
-function quoted(text: string): string {
+function quoteSetting(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-function stepsOf({ steps, turns }: Config): number | undefined {
-  return lower(steps, turns);
+function settingsSteps({ steps, turns }: Config): number | undefined {
+  return lowerSetting(steps, turns);
 }
 
-function lower(a: number | undefined, b: number | undefined): number | undefined {
+function lowerSetting(a: number | undefined, b: number | undefined): number | undefined {
   return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
 }
 
 /** The project's config to approve, in the repository that really contains it. */
-async function entryOf({ path, sha256 }: ConfigFile): Promise<ProjectEntry> {
+async function configFileEntry({ path, sha256 }: ConfigFile): Promise<ProjectEntry> {
   const folder = await realpath(dirname(dirname(path)));
   const repository = (await projectFolders(folder)).at(-1) ?? folder;
   return { repository, file: relative(repository, join(folder, '.drover', 'config.yaml')), sha256 };
@@ -239,11 +248,11 @@ async function entryOf({ path, sha256 }: ConfigFile): Promise<ProjectEntry> {
 
 /** The folder of drover's state, which does not depend on the working folder. */
 export function stateFolder({ env, cwd }: Pick<Io, 'env' | 'cwd'>): string {
-  return resolve(cwd, textOf(env, 'DROVER_HOME') ?? join(homeOf(env), '.drover'));
+  return resolve(cwd, environmentText(env, 'DROVER_HOME') ?? join(homeFolder(env), '.drover'));
 }
 
 /** The path of the user's config, and the project's if it exists. */
-export async function configPaths(
+export async function findConfigPaths(
   io: Pick<Io, 'env' | 'cwd'>,
   cwd: string,
 ): Promise<{ readonly user: string; readonly project: string | undefined }> {
@@ -251,23 +260,23 @@ export async function configPaths(
 }
 
 /** The folder that --cwd names, or the one drover was started in. */
-export async function workFolder(wanted: string | undefined, io: Pick<Io, 'cwd'>): Promise<string> {
+export async function findWorkFolder(wanted: string | undefined, io: Pick<Io, 'cwd'>): Promise<string> {
   const folder = resolve(io.cwd, wanted ?? '.');
   const found = await statIfThere(folder);
   if (found?.isDirectory() === true) return folder;
   throw new UsageError(`--cwd: there is no folder ${folder}`);
 }
 
-export function homeOf(env: Io['env']): string {
-  const home = textOf(env, 'HOME');
+export function homeFolder(env: Io['env']): string {
+  const home = environmentText(env, 'HOME');
   if (home === undefined) throw new UsageError('HOME is not set; set it, or set DROVER_HOME and XDG_CONFIG_HOME');
   return home;
 }
 
 function userConfigPath(env: Io['env']): string {
-  const base = textOf(env, 'XDG_CONFIG_HOME');
+  const base = environmentText(env, 'XDG_CONFIG_HOME');
   // The base directory specification says to ignore relative paths.
-  const folder = base !== undefined && isAbsolute(base) ? base : join(homeOf(env), '.config');
+  const folder = base !== undefined && isAbsolute(base) ? base : join(homeFolder(env), '.config');
   return join(folder, 'drover', 'config.yaml');
 }
 
@@ -294,33 +303,33 @@ export async function readConfigFile(path: string, within?: string): Promise<Con
   if (found.kind === 'missing') return undefined;
   if (found.kind === 'refused') throw new UsageError(`${path} ${found.problem}; ${found.fix}`);
   const { bytes } = found;
-  const text = decoded(bytes);
+  const text = decodeUtf8(bytes);
   if (text === undefined) throw new UsageError(`${path} is not UTF-8 text; save it as UTF-8`);
   const sha256 = createHash('sha256').update(bytes).digest('hex');
   // Most starts find no config, and zod takes time to load.
-  const { parseConfig } = await import('../files/config-file.ts');
-  return { path, text, ...parseConfig(text, path), sha256 };
+  const { parseConfigFile } = await import('../files/config-file.ts');
+  return { path, text, ...parseConfigFile(text, path), sha256 };
 }
 
 // ── the environment ───────────────────────────────────────────────────────────────────────────
 
 /** The value of a variable; an empty one counts as unset. */
-export function textOf(env: Io['env'], name: string): string | undefined {
+export function environmentText(env: Io['env'], name: string): string | undefined {
   const text = env[name];
   return text === undefined || text === '' ? undefined : text;
 }
 
-export function checkAddresses(env: Io['env']): void {
+export function checkEnvironmentAddresses(env: Io['env']): void {
   for (const name of new Set(knownProviders.map(({ baseUrlEnv }) => baseUrlEnv))) {
-    const address = textOf(env, name);
+    const address = environmentText(env, name);
     if (address !== undefined && !isAddress(address)) {
       throw new UsageError(`${name} is '${address}', which is not an http or https address; mend or unset it`);
     }
   }
 }
 
-function charsPerTokenIn(env: Io['env']): number | undefined {
-  const text = textOf(env, 'DROVER_CHARS_PER_TOKEN');
+function environmentCharsPerToken(env: Io['env']): number | undefined {
+  const text = environmentText(env, 'DROVER_CHARS_PER_TOKEN');
   if (text === undefined) return undefined;
   const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
   if (value >= 1 && value <= 32) return value;
@@ -329,8 +338,8 @@ function charsPerTokenIn(env: Io['env']): number | undefined {
 
 type Bounds = { readonly min: number; readonly max: number };
 
-function countIn(env: Io['env'], name: string, { min, max }: Bounds): number | undefined {
-  const text = textOf(env, name);
+function environmentCount(env: Io['env'], name: string, { min, max }: Bounds): number | undefined {
+  const text = environmentText(env, name);
   if (text === undefined) return undefined;
   const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
   if (value >= min && value <= max) return value;
@@ -338,7 +347,7 @@ function countIn(env: Io['env'], name: string, { min, max }: Bounds): number | u
 }
 
 /** Bytes as text, or undefined if they are not valid UTF-8. */
-export function decoded(bytes: Uint8Array): string | undefined {
+export function decodeUtf8(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (error) {
@@ -347,6 +356,6 @@ export function decoded(bytes: Uint8Array): string | undefined {
   }
 }
 
-export function codeOf(error: unknown): string {
+export function errorCodeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : String(error);
 }

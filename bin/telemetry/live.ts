@@ -4,15 +4,15 @@ import type { Bus } from '@drover/core/bus';
 import { isEventType, type Recorded } from '@drover/protocol/events';
 import { telemetrySettings } from '@drover/telemetry/settings';
 import { parseTraceParent } from '@drover/telemetry/ids';
-import { complain, type Io } from '../io.ts';
-import { textOf } from '../start/settings.ts';
+import { printError, type Io } from '../io.ts';
+import { environmentText } from '../start/settings.ts';
 
 /** Sends spans and metrics while the run works. Call the returned function when the bus is closed. */
-export async function followRun(bus: Bus, past: readonly Recorded[], io: Io): Promise<() => Promise<void>> {
+export async function sendRunTelemetry(bus: Bus, past: readonly Recorded[], io: Io): Promise<() => Promise<void>> {
   const settings = telemetrySettings(io.env);
   if (settings === undefined) return async () => undefined;
   if ('problem' in settings) {
-    await complain(io, `telemetry is off: ${settings.problem}`);
+    await printError(io, `telemetry is off: ${settings.problem}`);
     return async () => undefined;
   }
   const { LiveTelemetry } = await import('@drover/telemetry/live');
@@ -26,12 +26,12 @@ export async function followRun(bus: Bus, past: readonly Recorded[], io: Io): Pr
     await following;
     const problem = await live.close();
     if (problem !== undefined)
-      await complain(io, `telemetry was not sent completely: ${problem}; drover export otlp sends it later`);
+      await printError(io, `telemetry was not sent completely: ${problem}; drover export otlp sends it later`);
   };
 }
 
 /** The trace that this process is a part of. */
-export function traceParentIn(env: Io['env']): { readonly traceparent?: string } {
-  const text = textOf(env, 'TRACEPARENT');
+export function readTraceParent(env: Io['env']): { readonly traceparent?: string } {
+  const text = environmentText(env, 'TRACEPARENT');
   return parseTraceParent(text) === undefined || text === undefined ? {} : { traceparent: text };
 }

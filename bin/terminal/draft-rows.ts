@@ -2,7 +2,7 @@
 //
 // This file breaks the rows, not the terminal, so the position of the cursor is always known.
 
-import { clean, widthOfText } from '../views/text/terminal-text.ts';
+import { cleanText, widthOfText } from '../views/text/terminal-text.ts';
 import { type Draft, graphemes } from './draft.ts';
 
 const TAB = '  ';
@@ -22,7 +22,7 @@ export function draftRows({ text, at }: Draft, prompt: string, columns: number):
   for (const grapheme of graphemes(text)) {
     if (offset >= at) cursor ??= { row: rows.length - 1, column: width };
     offset += grapheme.length;
-    const shown = grapheme === '\t' ? TAB : grapheme === '\n' ? '' : clean(grapheme);
+    const shown = grapheme === '\t' ? TAB : grapheme === '\n' ? '' : cleanText(grapheme);
     const wide = grapheme === '\t' ? TAB.length : shown === '' ? 0 : widthOfText(shown);
     if (grapheme === '\n' || width + wide > room) {
       rows.push(indent);
@@ -35,7 +35,7 @@ export function draftRows({ text, at }: Draft, prompt: string, columns: number):
 }
 
 /** The rows around the cursor that fit into a height. */
-export function visible({ rows, row, column }: Footer, height: number): Footer {
+export function visibleDraftRows({ rows, row, column }: Footer, height: number): Footer {
   const from = Math.min(Math.max(0, row - height + 1), Math.max(0, rows.length - height));
   return { rows: rows.slice(from, from + height), row: row - from, column };
 }

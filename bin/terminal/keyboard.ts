@@ -4,7 +4,7 @@
 // (bracketed paste), so a line break in it sends nothing.
 
 import { emitKeypressEvents, type Interface, type Key as Pressed } from 'node:readline';
-import { type Input, isGone, type Output } from '../io.ts';
+import { type Input, isOutputGone, type Output } from '../io.ts';
 
 // Escape sequences arrive in one piece; a pause longer than this means the Esc key alone.
 const ESCAPE_MS = 60;
@@ -60,27 +60,27 @@ export class Keyboard {
 
   #take(): void {
     this.#input.setRawMode?.(true);
-    if (!isGone(this.#output)) this.#output.write(PASTE_ON);
+    if (!isOutputGone(this.#output)) this.#output.write(PASTE_ON);
   }
 
   #giveBack(): void {
     this.#input.setRawMode?.(false);
-    if (!isGone(this.#output)) this.#output.write(PASTE_OFF);
+    if (!isOutputGone(this.#output)) this.#output.write(PASTE_OFF);
   }
 
   readonly #press = (typed: string | undefined, pressed: Pressed): void => {
-    const name = nameOf(typed, pressed);
+    const name = keyName(typed, pressed);
     if (name === 'paste-start') this.#pasted = '';
     else if (name === 'paste-end') this.#endPaste();
     else if (this.#pasted !== undefined) this.#paste(typed, name);
     else {
       const [ctrl, meta] = [pressed.ctrl === true || name === '\\', pressed.meta === true];
-      this.#hear({ name, ctrl, meta, text: ctrl || meta ? '' : printable(typed) });
+      this.#hear({ name, ctrl, meta, text: ctrl || meta ? '' : printableKey(typed) });
     }
   };
 
   #paste(typed: string | undefined, name: string): void {
-    const piece = name === 'return' || name === 'enter' || name === 'tab' ? typed : printable(typed);
+    const piece = name === 'return' || name === 'enter' || name === 'tab' ? typed : printableKey(typed);
     if ((this.#pasted ?? '').length < PASTE_CHARS_MAX) this.#pasted = (this.#pasted ?? '') + (piece ?? '');
   }
 
@@ -91,20 +91,20 @@ export class Keyboard {
   }
 }
 
-function nameOf(typed: string | undefined, { name = '', shift = false }: Pressed): string {
+function keyName(typed: string | undefined, { name = '', shift = false }: Pressed): string {
   if (typed === CTRL_BACKSLASH) return '\\';
   return name === 'tab' && shift ? 'shift-tab' : name;
 }
 
 /** True for Ctrl-J and Alt-Enter. */
-export function isNewline(key: Key): boolean {
+export function isNewlineKey(key: Key): boolean {
   return key.name === 'enter' || (key.name === 'return' && key.meta);
 }
 
-export function isCtrl(key: Key, name: string): boolean {
+export function isCtrlKey(key: Key, name: string): boolean {
   return key.ctrl && key.name === name;
 }
 
-function printable(typed: string | undefined): string {
+function printableKey(typed: string | undefined): string {
   return typed !== undefined && !/\p{Cc}/u.test(typed) ? typed : '';
 }

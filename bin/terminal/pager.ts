@@ -8,14 +8,14 @@ const NONE = new Set(['', 'cat']);
 const LESS = 'FRX';
 
 /** Shows text. PAGER names the pager (default: less); PAGER=cat turns it off. */
-export async function page(text: string, io: Io): Promise<void> {
+export async function showInPager(text: string, io: Io): Promise<void> {
   const pager = (io.env['PAGER'] ?? 'less').trim();
   const isTerminal = io.stdout.isTTY === true && io.stdin.isTTY === true;
-  if (!isTerminal || NONE.has(pager) || !(await paged(text, pager, io))) await print(io.stdout, text);
+  if (!isTerminal || NONE.has(pager) || !(await runPager(text, pager, io))) await print(io.stdout, text);
 }
 
 /** False if the pager could not be started, so nothing was shown. */
-function paged(text: string, pager: string, { env }: Io): Promise<boolean> {
+function runPager(text: string, pager: string, { env }: Io): Promise<boolean> {
   const child = spawn('sh', ['-c', pager], {
     env: { LESS, LV: '-c', ...env },
     stdio: ['pipe', 'inherit', 'inherit'],

@@ -5,7 +5,7 @@ import type { SessionOptions } from '@drover/core/session/session-options';
 import { judge, type Policy } from '@drover/core/permission/policy';
 import { Questions } from '@drover/core/permission/questions';
 import type { Rule } from '@drover/core/permission/rules';
-import { deniedIn, type Mode, policyIn } from '../chat/mode.ts';
+import { deniedInChatMode, type Mode, policyInChatMode } from '../chat/mode.ts';
 import type { Person } from './person.ts';
 
 type Wishes = {
@@ -25,7 +25,7 @@ export type Asked = Pick<Questions, 'ask' | 'remembered'>;
 /** The same for a session, which can leave a question open. */
 export type SessionAsked = Pick<Asked, 'remembered'> & { readonly ask: SessionOptions['question'] };
 
-export function permissionFor(wishes: Wishes, asked: SessionAsked): Pick<SessionOptions, 'judge' | 'question'> {
+export function terminalPermission(wishes: Wishes, asked: SessionAsked): Pick<SessionOptions, 'judge' | 'question'> {
   const { cwd: root, rules, yes, contained, runLater } = wishes;
   // A user who starts an agent in a folder wants it to write there.
   const policy: Policy = {
@@ -41,14 +41,14 @@ export function permissionFor(wishes: Wishes, asked: SessionAsked): Pick<Session
   return {
     judge: async (tool, input) => {
       const mode = wishes.mode?.() ?? 'edit';
-      return deniedIn(mode, tool) ?? judge(policyIn(mode, policy), tool, input);
+      return deniedInChatMode(mode, tool) ?? judge(policyInChatMode(mode, policy), tool, input);
     },
     question: (question, signal) => asked.ask(question, signal),
   };
 }
 
 /** The person at the terminal; without one, whatever has to be asked is refused. */
-export function questionsTo(person: Person | undefined): Asked {
+export function terminalQuestions(person: Person | undefined): Asked {
   const signals = new Map<string, AbortSignal>(); // requestId -> what withdraws the question
   const put = async (question: Question, to: Person): Promise<void> => {
     const signal = signals.get(question.requestId);

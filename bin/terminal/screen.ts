@@ -8,7 +8,7 @@ import type { Person } from './person.ts';
 
 export type Screen = { readonly view: View; readonly person: Person | undefined; readonly io: Io };
 
-export async function showAll(events: AsyncIterable<Shown>, { view, person, io }: Screen): Promise<void> {
+export async function showEventsOnTerminal(events: AsyncIterable<Shown>, { view, person, io }: Screen): Promise<void> {
   person?.seesMore();
   try {
     for await (const group of inGroups(events)) {

@@ -7,11 +7,11 @@ import { UsageError } from '@drover/core/errors';
 import { statIfThere } from '@drover/core/files/lookup';
 import { approvalOf, type ProjectEntry, whyNotApproved } from '@drover/trust/approvals';
 import { placeOf } from '@drover/trust/place';
-import { complain, type Io } from '../io.ts';
+import { printError, type Io } from '../io.ts';
 import { stateFolder, type TrustOptions } from '../start/settings.ts';
 
 /** The file as it is approved: at its real place in its repository. */
-export async function namedEntry(path: string, sha256: string): Promise<ProjectEntry> {
+export async function namedFileTrustEntry(path: string, sha256: string): Promise<ProjectEntry> {
   const real = await realpath(path);
   const { repository } = await placeOf(dirname(real));
   return { repository, file: relative(repository, join(dirname(real), basename(real))), sha256 };
@@ -29,19 +29,19 @@ export type NamedCommands = {
 };
 
 /** Throws UsageError for a file of this project that names commands and is not approved. */
-export async function checkNamedCommands(
+export async function checkNamedFileTrust(
   { path, sha256, file, keys, cwd }: NamedCommands,
   { trustsAll }: TrustOptions,
   io: Io,
 ): Promise<void> {
   if (keys.length === 0) return;
-  const entry = await namedEntry(path, sha256);
+  const entry = await namedFileTrustEntry(path, sha256);
   const here = await Promise.all([io.cwd, cwd].map(placeOf));
   const isOfProject = here.some(({ repository }) => repository === entry.repository);
   if (!isOfProject || (await statIfThere(join(entry.repository, '.git'))) === undefined) return;
   const approval = await approvalOf(stateFolder(io), entry);
   if (approval === 'approved') return;
-  if (trustsAll) return complain(io, `--trust-project: ${file} counts as approved`);
+  if (trustsAll) return printError(io, `--trust-project: ${file} counts as approved`);
   const why = whyNotApproved(approval);
   throw new UsageError(
     `${file} belongs to this project and names commands (${keys.join(', ')}), so it needs your approval${why === undefined ? '' : ` again: ${why}`}; look at it with: drover trust ${file}, or pass --trust-project`,

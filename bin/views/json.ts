@@ -14,7 +14,7 @@ const UNSEEN = /[\u007F-\u009F\u00AD\u061C\u180E\u200B-\u200F\u2028-\u202E\u2060
 const COMMAND = /##(?=\w{0,16}\[)/g;
 
 /** JSON that is the same to its readers, and in which neither a terminal nor a CI log finds anything to obey. */
-export function jsonText(value: unknown, indent?: number): string {
+export function jsonViewText(value: unknown, indent?: number): string {
   return JSON.stringify(value, undefined, indent)
     .replace(UNSEEN, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
     .replace(COMMAND, '#\\u0023');
@@ -38,7 +38,7 @@ export function jsonView(output: Output): View {
   };
   return {
     show(event) {
-      pending += `${jsonText(event)}\n`;
+      pending += `${jsonViewText(event)}\n`;
       if (pending.length > PENDING_CHARS_MAX) return flush();
       soon ??= setImmediate(() => void flush());
       return writing;

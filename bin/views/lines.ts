@@ -11,12 +11,12 @@ import { describe, type Failure } from '@drover/protocol/failures';
 import { isCutOff } from '@drover/core/model/partial-answer';
 import type { UserMessage } from '@drover/protocol/messages';
 import { type Io, type Output, print } from '../io.ts';
-import { count, dollars, duration, tokens } from './text/figures.ts';
-import { diffLines, resultLine } from './text/call-result.ts';
-import { type Style, styleFor } from './text/style.ts';
-import { clean, Cleaner, columnsOf, cut, LogLines, oneLine } from './text/terminal-text.ts';
+import { countText, dollarsText, durationText, tokensText } from './text/figures.ts';
+import { callDiffLines, callResultLine } from './text/call-result.ts';
+import { type Style, textStyle } from './text/style.ts';
+import { cleanText, Cleaner, terminalColumns, cutText, LogLines, textOnOneLine } from './text/terminal-text.ts';
 import type { View } from './view.ts';
-import { WordWrap, wrapped } from './text/word-wrap.ts';
+import { WordWrap, wrapText } from './text/word-wrap.ts';
 
 const ASKED_LINES_MAX = 20;
 const CUT_OFF = 'the answer above was cut off; it is kept as far as it came';
@@ -25,11 +25,11 @@ const CUT_OFF = 'the answer above was cut off; it is kept as far as it came';
 export type Speech = { readonly push: (text: string) => string; readonly flush: () => string };
 
 export function linesView(output: Output, env: Io['env'], asked: 'asked shown' | 'asked known'): View {
-  return viewOf(output, env, { asked, speech: () => new WordWrap(() => columnsOf(output)) });
+  return openLinesView(output, env, { asked, speech: () => new WordWrap(() => terminalColumns(output)) });
 }
 
-export function viewOf(output: Output, env: Io['env'], options: LinesOptions): View {
-  const lines = new Lines(output, styleFor(output, env), options);
+export function openLinesView(output: Output, env: Io['env'], options: LinesOptions): View {
+  const lines = new Lines(output, textStyle(output, env), options);
   const log = new LogLines(env);
   return {
     show: (event) => print(output, log.push(lines.of(event))),
@@ -57,7 +57,7 @@ const MARKS = {
 
 const WHOLE: ReadonlySet<Mark> = new Set(['refusal', 'discard', 'again', 'warning']);
 
-const UNTOLD = (): string => '';
+const unshownInLines = (): string => '';
 
 /** A fold from events to text. */
 class Lines {
@@ -88,7 +88,7 @@ class Lines {
     message_start: (event) => {
       this.#hasSpoken = false;
       // After a crash there is no end before it, and the time between does not count.
-      if (event.role === 'user') this.#startedAt = timeOf(event);
+      if (event.role === 'user') this.#startedAt = eventTimeMs(event);
       return '';
     },
     message_end: ({ message }) => {
@@ -100,59 +100,60 @@ class Lines {
       this.#spoken += delta;
       return this.#text(delta);
     },
-    text_end: ({ text }) => this.#text(restOf(text, this.#spoken)) + this.#said(this.#wrap.flush()),
+    text_end: ({ text }) => this.#text(restOfAnswer(text, this.#spoken)) + this.#said(this.#wrap.flush()),
     thinking_start: (event) => {
-      this.#thinkingAt = timeOf(event);
+      this.#thinkingAt = eventTimeMs(event);
       return '';
     },
-    thinking_end: (event) => this.#note('aside', `thought for ${since(this.#thinkingAt, event)}`),
+    thinking_end: (event) => this.#note('aside', `thought for ${timeSince(this.#thinkingAt, event)}`),
     tool_execution_start: (event) => this.#call(event),
     tool_execution_end: (event) => this.#result(event),
-    network: (event) => (event.allowed ? '' : this.#note('warning', refusedHost(event))),
+    network: (event) => (event.allowed ? '' : this.#note('warning', refusedHostLine(event))),
     permission_request: ({ summary, why }) => this.#note('question', `${summary} — ${why}`),
     permission_decision: (event) => this.#decision(event),
     retry: (event) => this.#again(event),
     model_fallback: (event) => this.#note('again', fallbackWords(event)),
     attempt_discarded: (event) => this.#discarded(event),
     compaction_start: ({ tokens: all }) =>
-      this.#note('aside', `the conversation has ${count(all)} tokens and is shortened`),
+      this.#note('aside', `the conversation has ${countText(all)} tokens and is shortened`),
     compaction_end: (event) =>
-      this.#note('aside', event.ok ? `it has ${count(event.tokens)} now` : notShortened(event.failure)),
+      this.#note('aside', event.ok ? `it has ${countText(event.tokens)} now` : notShortenedLine(event.failure)),
     warning: ({ message }) => this.#note('warning', message),
     awaiting_tool_execution: ({ calls }) =>
       this.#note('question', `waiting for ${calls.map(({ summary }) => summary).join(', ')}`),
     gate_start: ({ command }) => this.#note('call', `gate: ${command}`),
-    gate_end: (event) => this.#note(event.passed ? 'good' : 'bad', gateWords(event), `${duration(event.durationMs)}  `),
-    thinking_delta: UNTOLD,
-    toolcall_start: UNTOLD,
-    toolcall_delta: UNTOLD,
-    toolcall_end: UNTOLD,
-    tool_execution_delta: UNTOLD,
-    usage: UNTOLD,
-    heartbeat: UNTOLD,
-    done: UNTOLD,
-    incomplete: UNTOLD,
-    error: UNTOLD,
-    cancelled: UNTOLD,
-    run_start: UNTOLD,
-    plan_ready: UNTOLD,
-    plan_proposed: UNTOLD,
-    plan_comment: UNTOLD,
-    tasks_reopened: UNTOLD,
-    delivered: UNTOLD,
-    run_pause: UNTOLD,
-    task_message: UNTOLD,
-    task_message_delivered: UNTOLD,
-    task_ready: UNTOLD,
-    task_start: UNTOLD,
-    placement: UNTOLD,
-    task_end: UNTOLD,
-    attempt_moved: UNTOLD,
-    merge_start: UNTOLD,
-    merge_end: UNTOLD,
-    throttle_wait: UNTOLD,
-    budget: UNTOLD,
-    run_end: UNTOLD,
+    gate_end: (event) =>
+      this.#note(event.passed ? 'good' : 'bad', linesViewGate(event), `${durationText(event.durationMs)}  `),
+    thinking_delta: unshownInLines,
+    toolcall_start: unshownInLines,
+    toolcall_delta: unshownInLines,
+    toolcall_end: unshownInLines,
+    tool_execution_delta: unshownInLines,
+    usage: unshownInLines,
+    heartbeat: unshownInLines,
+    done: unshownInLines,
+    incomplete: unshownInLines,
+    error: unshownInLines,
+    cancelled: unshownInLines,
+    run_start: unshownInLines,
+    plan_ready: unshownInLines,
+    plan_proposed: unshownInLines,
+    plan_comment: unshownInLines,
+    tasks_reopened: unshownInLines,
+    delivered: unshownInLines,
+    run_pause: unshownInLines,
+    task_message: unshownInLines,
+    task_message_delivered: unshownInLines,
+    task_ready: unshownInLines,
+    task_start: unshownInLines,
+    placement: unshownInLines,
+    task_end: unshownInLines,
+    attempt_moved: unshownInLines,
+    merge_start: unshownInLines,
+    merge_end: unshownInLines,
+    throttle_wait: unshownInLines,
+    budget: unshownInLines,
+    run_end: unshownInLines,
   };
 
   constructor(output: Output, style: Style, options: LinesOptions) {
@@ -163,7 +164,7 @@ class Lines {
   }
 
   of(event: Shown): string {
-    if (event.type !== 'session_end') this.#startedAt ??= timeOf(event);
+    if (event.type !== 'session_end') this.#startedAt ??= eventTimeMs(event);
     const denied = this.#denied.take(event);
     if (denied !== undefined) return this.#note('refusal', `not allowed: ${denied.summary}: ${denied.why}`);
     return (this.#told[event.type] as (event: Shown) => string)(event);
@@ -176,7 +177,7 @@ class Lines {
     // A session that goes on has no start to tell the time from.
     if (this.#block === 'nothing') this.#startedAt = Date.now();
     if (this.#block === 'nothing') this.#block = 'notes';
-    return `${before}${indent}${wrapped(clean(text), this.#columns() - indent.length).replaceAll('\n', `\n${indent}`)}\n`;
+    return `${before}${indent}${wrapText(cleanText(text), this.#columns() - indent.length).replaceAll('\n', `\n${indent}`)}\n`;
   }
 
   /** A line end if one is needed, so that the next text starts on its own line. */
@@ -188,17 +189,17 @@ class Lines {
 
   #question({ content }: UserMessage): string {
     const text = content.map((part) => (part.type === 'text' ? part.text : `[${part.mediaType}]`)).join('\n');
-    const lines = clean(text).trim().split('\n');
+    const lines = cleanText(text).trim().split('\n');
     const more = lines.length - ASKED_LINES_MAX;
-    const shown = more > 0 ? [...lines.slice(0, ASKED_LINES_MAX), `… ${count(more)} lines more`] : lines;
+    const shown = more > 0 ? [...lines.slice(0, ASKED_LINES_MAX), `… ${countText(more)} lines more`] : lines;
     const before = this.#enter('asked');
-    const words = wrapped(shown.join('\n'), this.#columns() - '❯ '.length).split('\n');
+    const words = wrapText(shown.join('\n'), this.#columns() - '❯ '.length).split('\n');
     return before + words.map((line, at) => `${at === 0 ? '❯ ' : '  '}${this.#style('bold', line)}\n`).join('');
   }
 
   #start(event: Of<'session_start'>): string {
     const before = this.#enter('notes');
-    const where = oneLine(`${event.model} in ${event.cwd}`, this.#columns() - 'drover '.length);
+    const where = textOnOneLine(`${event.model} in ${event.cwd}`, this.#columns() - 'drover '.length);
     return `${before}${this.#style('bold', 'drover')} ${where}\n`;
   }
 
@@ -229,7 +230,7 @@ class Lines {
   }
 
   #call(event: Of<'tool_execution_start'>): string {
-    this.#calls.set(event.callId, timeOf(event));
+    this.#calls.set(event.callId, eventTimeMs(event));
     const line = this.#note('call', event.summary);
     this.#openCall = event.callId;
     return line;
@@ -240,13 +241,13 @@ class Lines {
     if (this.#refused.delete(callId)) return ''; // the decision has said so
     const startedAt = this.#calls.get(callId);
     this.#calls.delete(callId);
-    const time = startedAt === undefined ? '' : `${since(startedAt, event)}  `;
+    const time = startedAt === undefined ? '' : `${timeSince(startedAt, event)}  `;
     // Calls run side by side: a result says whose it is unless it stands right below its call.
     const whose = this.#openCall === callId ? '' : `${summary} — `;
-    const line = this.#note(isError ? 'bad' : 'good', `${whose}${resultLine(event)}`, time);
+    const line = this.#note(isError ? 'bad' : 'good', `${whose}${callResultLine(event)}`, time);
     return (
       line +
-      diffLines(event)
+      callDiffLines(event)
         .map((each) => this.#diffLine(each))
         .join('')
     );
@@ -255,8 +256,8 @@ class Lines {
   #diffLine(line: string): string {
     const format = line.startsWith('+') ? 'green' : line.startsWith('-') ? 'red' : 'dim';
     // Tabs have no width of their own.
-    const text = clean(line.replaceAll('\t', '  ')).replaceAll('\n', ' ');
-    return `      ${this.#style(format, cut(text, this.#columns() - 6))}\n`;
+    const text = cleanText(line.replaceAll('\t', '  ')).replaceAll('\n', ' ');
+    return `      ${this.#style(format, cutText(text, this.#columns() - 6))}\n`;
   }
 
   #decision({ callId, allowed, always, reason, by }: Of<'permission_decision'>): string {
@@ -267,7 +268,7 @@ class Lines {
 
   #again({ reason, delayMs }: Of<'retry'>): string {
     const why = reason === this.#discardReason ? '' : `${reason}; `;
-    return this.#note('again', `${why}asking again in ${duration(delayMs)}`);
+    return this.#note('again', `${why}asking again in ${durationText(delayMs)}`);
   }
 
   #discarded({ reason }: Of<'attempt_discarded'>): string {
@@ -283,17 +284,17 @@ class Lines {
     const { outcome, reason, usage, cost } = event;
     const isDone = outcome === 'done';
     const word = `${isDone ? '✓' : '✗'} ${outcome}`;
-    const because = isDone || reason === undefined ? '' : `: ${clean(reason)}`;
+    const because = isDone || reason === undefined ? '' : `: ${cleanText(reason)}`;
     const figures = [
-      ...(this.#startedAt === undefined ? [] : [since(this.#startedAt, event)]),
-      ...tokens(usage),
-      ...(cost === undefined ? [] : [dollars(cost)]),
+      ...(this.#startedAt === undefined ? [] : [timeSince(this.#startedAt, event)]),
+      ...tokensText(usage),
+      ...(cost === undefined ? [] : [dollarsText(cost)]),
     ];
     const before = this.rest() + (this.#block === 'nothing' ? '' : '\n');
     this.#block = 'end';
     this.#startedAt = undefined;
     const coloured = this.#style(isDone ? 'green' : 'red', word);
-    const head = before + wrapped(word + because, this.#columns()).replace(word, () => coloured);
+    const head = before + wrapText(word + because, this.#columns()).replace(word, () => coloured);
     const line = figures.join(' · ');
     if (because === '' && word.length + 2 + line.length <= this.#columns())
       return `${head}  ${this.#style('dim', line)}\n`;
@@ -309,8 +310,8 @@ class Lines {
     const [format, sign] = MARKS[mark];
     const columns = this.#columns() - '  ▸ '.length;
     const line = WHOLE.has(mark)
-      ? wrapped(clean(text), columns).replaceAll('\n', '\n    ')
-      : oneLine(text, columns - figures.length);
+      ? wrapText(cleanText(text), columns).replaceAll('\n', '\n    ')
+      : textOnOneLine(text, columns - figures.length);
     const said = mark === 'aside' ? this.#style('dim', line) : line;
     return `${before}  ${this.#style(format, sign)} ${this.#style('dim', figures)}${said}\n`;
   }
@@ -324,33 +325,33 @@ class Lines {
   }
 
   #columns(): number {
-    return columnsOf(this.#output);
+    return terminalColumns(this.#output);
   }
 }
 
 /** The verdict of a gate, with the reason of a failure. */
-function gateWords({ passed, output }: Of<'gate_end'>): string {
+function linesViewGate({ passed, output }: Of<'gate_end'>): string {
   return passed ? 'the gate passes' : `the gate fails: ${output.split('\n').at(-1)}`;
 }
 
 /** A host that a command wanted and the sandbox does not allow. */
-export function refusedHost({ host, port, reason, times = 1 }: Of<'network'>): string {
+export function refusedHostLine({ host, port, reason, times = 1 }: Of<'network'>): string {
   const place = `${host}${port === 0 ? '' : `:${port}`}${times > 1 ? ` (${times} times)` : ''}`;
   return `the sandbox did not let a command reach ${place}${reason === undefined ? '' : `: ${reason}`}`;
 }
 
-function notShortened(failure: Failure | undefined): string {
+function notShortenedLine(failure: Failure | undefined): string {
   return failure === undefined ? 'it could not be shortened' : describe(failure);
 }
 
-function restOf(whole: string, shown: string): string {
+function restOfAnswer(whole: string, shown: string): string {
   return whole.startsWith(shown) ? whole.slice(shown.length) : `\n${whole}`;
 }
 
-function since(start: number | undefined, event: { readonly at: string }): string {
-  return duration(timeOf(event) - (start ?? timeOf(event)));
+function timeSince(start: number | undefined, event: { readonly at: string }): string {
+  return durationText(eventTimeMs(event) - (start ?? eventTimeMs(event)));
 }
 
-function timeOf({ at }: { readonly at: string }): number {
+function eventTimeMs({ at }: { readonly at: string }): number {
   return Date.parse(at);
 }

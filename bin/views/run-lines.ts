@@ -8,16 +8,16 @@
 // an attempt are in a group that can be unfolded, and no text of a model or a tool is taken for a command of the
 // runner.
 
-import { refusedHost } from './lines.ts';
+import { refusedHostLine } from './lines.ts';
 import { RunState, type TaskProgress, type TaskState } from '@drover/coordinator/view/state';
 import { type DeniedCall, DeniedCalls } from '@drover/core/permission/denied-calls';
 import { movedWords } from '@drover/protocol/events';
 import type { Shown } from '@drover/core/bus';
 import { type Io, type Output, print } from '../io.ts';
-import { clock, dollars, duration, shortCount, tokensOf } from './text/figures.ts';
-import { reportOf } from './report.ts';
-import { looksOf, looksOfTask, type Style, styleFor } from './text/style.ts';
-import { clean, columnsOf, forLog, inert, oneLine, widthOfText } from './text/terminal-text.ts';
+import { clockText, dollarsText, durationText, shortCountText, totalTokens } from './text/figures.ts';
+import { runReport } from './report.ts';
+import { looksOf, taskTextStyle, type Style, textStyle } from './text/style.ts';
+import { cleanText, terminalColumns, textForLog, inertText, textOnOneLine, widthOfText } from './text/terminal-text.ts';
 import type { RunView } from './view.ts';
 
 const NAME_COLUMNS_MAX = 24;
@@ -28,7 +28,7 @@ const COORDINATOR = 'coordinator';
 
 export function runLinesView(output: Output, env: Io['env']): RunView {
   const isGrouped = (env['GITHUB_ACTIONS'] ?? '') !== '';
-  const lines = new RunLines(output, styleFor(output, env), { isGrouped, safe: (text) => forLog(text, env) });
+  const lines = new RunLines(output, textStyle(output, env), { isGrouped, safe: (text) => textForLog(text, env) });
   return {
     show: (event) => print(output, lines.of(event)),
     recall: (event) => void lines.of(event),
@@ -80,7 +80,7 @@ class RunLines {
       case 'tasks_reopened':
         return this.#line(event, { text: `retries ${event.tasks.map(({ id }) => id).join(', ')}` });
       case 'gate_start':
-        return this.#line(event, { mark: looksOf.gate, text: gateWords(event, '') }) + this.#changes(event);
+        return this.#line(event, { mark: looksOf.gate, text: runLinesGate(event, '') }) + this.#changes(event);
       case 'gate_end':
         return this.#gateEnd(event) + this.#changes(event);
       case 'task_end':
@@ -96,7 +96,7 @@ class RunLines {
       case 'warning':
         return this.#line(event, { mark: WARNING, text: event.message });
       case 'network':
-        return event.allowed ? '' : this.#line(event, { mark: WARNING, text: refusedHost(event) });
+        return event.allowed ? '' : this.#line(event, { mark: WARNING, text: refusedHostLine(event) });
       case 'run_end':
         return this.#changes(event) + this.#report();
     }
@@ -106,11 +106,11 @@ class RunLines {
 
   /** Drover's own words. */
   words(text: string): string {
-    return this.#inert(`${clean(text)}\n`);
+    return this.#inert(`${cleanText(text)}\n`);
   }
 
   #plan(event: Of<'plan_ready'>): string {
-    const names = event.tasks.map(({ id }) => widthOfText(oneLine(id, NAME_COLUMNS_MAX)));
+    const names = event.tasks.map(({ id }) => widthOfText(textOnOneLine(id, NAME_COLUMNS_MAX)));
     this.#nameColumns = Math.max(this.#nameColumns, ...names);
     const amount = `${event.tasks.length} ${event.tasks.length === 1 ? 'task' : 'tasks'}`;
     const whose = { coordinator: '', file: ' from a file', fallback: ': the goal as a whole' }[event.by];
@@ -123,7 +123,7 @@ class RunLines {
   #gateEnd(event: Of<'gate_end'>): string {
     const verdict = event.passed ? (event.flaky ? ' passes at the second try' : ' passes') : ' fails';
     const mark = looksOf[event.passed ? 'landed' : 'gate_failed'];
-    return this.#line(event, { mark, text: gateWords(event, verdict), figures: duration(event.durationMs) });
+    return this.#line(event, { mark, text: runLinesGate(event, verdict), figures: durationText(event.durationMs) });
   }
 
   #decision(event: Of<'permission_decision'>): string {
@@ -173,13 +173,13 @@ class RunLines {
   }
 
   #call(text: string): Words {
-    const columns = columnsOf(this.#output) - TIME_CHARS - this.#nameColumns - '    ▸ '.length;
-    return { mark: looksOf.running, text: oneLine(text, columns) };
+    const columns = terminalColumns(this.#output) - TIME_CHARS - this.#nameColumns - '    ▸ '.length;
+    return { mark: looksOf.running, text: textOnOneLine(text, columns) };
   }
 
   #worded(task: TaskProgress): Words {
     const { state, doing, reason = '', attempts } = task;
-    const mark = looksOfTask(task);
+    const mark = taskTextStyle(task);
     const { word } = mark;
     switch (state) {
       case 'running':
@@ -188,7 +188,7 @@ class RunLines {
         return { mark, word: attempts > 1 ? `${word}, attempt ${attempts}` : word };
       case 'landed':
       case 'done':
-        return { mark, word, figures: figuresOf(task) };
+        return { mark, word, figures: runLinesFigures(task) };
       case 'failed':
       case 'skipped':
       case 'conflict':
@@ -221,25 +221,25 @@ class RunLines {
     const progress = this.#state.tasks.get(task);
     if (lines.length === 0 || progress === undefined) return '';
     const { id, plan, attempts } = progress;
-    const title = oneLine(`${id}: ${plan.title}${attempts > 1 ? `, attempt ${attempts}` : ''}`, Infinity);
-    return `::group::${inert(title).replaceAll('%', '%25')}\n${lines.join('')}::endgroup::\n`;
+    const title = textOnOneLine(`${id}: ${plan.title}${attempts > 1 ? `, attempt ${attempts}` : ''}`, Infinity);
+    return `::group::${inertText(title).replaceAll('%', '%25')}\n${lines.join('')}::endgroup::\n`;
   }
 
   #report(): string {
-    const columns = columnsOf(this.#output);
-    return this.#inert(`\n${reportOf(this.#state, { columns, style: this.#style })}`);
+    const columns = terminalColumns(this.#output);
+    return this.#inert(`\n${runReport(this.#state, { columns, style: this.#style })}`);
   }
 
   /** Always one line. */
   #line({ at, task }: Shown, { mark, word = '', text = '', figures = '' }: Words): string {
-    const who = oneLine(task ?? DROVER, NAME_COLUMNS_MAX);
+    const who = textOnOneLine(task ?? DROVER, NAME_COLUMNS_MAX);
     const said = [
-      this.#style('dim', clock(at).slice(0, TIME_CHARS)),
+      this.#style('dim', clockText(at).slice(0, TIME_CHARS)),
       who + ' '.repeat(Math.max(0, this.#nameColumns - widthOfText(who))),
       [
         ...(mark === undefined ? [] : [this.#style(mark.format, mark.sign)]),
         ...(word === '' ? [] : [this.#style(mark?.format ?? 'dim', word) + (text === '' ? '' : ':')]),
-        ...(text === '' ? [] : [oneLine(text, Infinity)]),
+        ...(text === '' ? [] : [textOnOneLine(text, Infinity)]),
       ].join(' '),
       ...(figures === '' ? [] : [this.#style('dim', figures)]),
     ];
@@ -251,17 +251,17 @@ class RunLines {
   }
 }
 
-function gateWords({ command, tasks, base }: Of<'gate_start' | 'gate_end'>, verdict: string): string {
+function runLinesGate({ command, tasks, base }: Of<'gate_start' | 'gate_end'>, verdict: string): string {
   const where = base ? ' on the base commit' : tasks.length === 0 ? '' : ` with ${tasks.join(', ')}`;
   return `${command}${verdict}${where}`;
 }
 
-function figuresOf({ files, usage, cost, startedMs = 0, endedMs = 0 }: TaskProgress): string {
-  const tokens = tokensOf(usage);
+function runLinesFigures({ files, usage, cost, startedMs = 0, endedMs = 0 }: TaskProgress): string {
+  const tokens = totalTokens(usage);
   return [
     ...(files.length === 0 ? [] : [`${files.length} ${files.length === 1 ? 'file' : 'files'}`]),
-    ...(tokens === 0 ? [] : [`${shortCount(tokens)} tokens`]),
-    ...(cost === undefined ? [] : [dollars(cost)]),
-    duration(endedMs - startedMs),
+    ...(tokens === 0 ? [] : [`${shortCountText(tokens)} tokens`]),
+    ...(cost === undefined ? [] : [dollarsText(cost)]),
+    durationText(endedMs - startedMs),
   ].join(' · ');
 }

@@ -1,13 +1,13 @@
 // Opens the view that --view or --json selects.
 
 import { UsageError } from '@drover/core/errors';
-import { choice, flag, type Values } from '../start/command.ts';
+import { choiceOption, flagOption, type Values } from '../start/command.ts';
 import { type Io, print } from '../io.ts';
 import type { RunView, View } from './view.ts';
 
 export const viewOptions = {
-  view: choice('Output:', 'Output format (default: lines)', ['lines', 'json', 'silent']),
-  json: flag('Output:', 'Print one JSON event per line; same as --view json'),
+  view: choiceOption('Output:', 'Output format (default: lines)', ['lines', 'json', 'silent']),
+  json: flagOption('Output:', 'Print one JSON event per line; same as --view json'),
 };
 
 export async function openView(
@@ -15,7 +15,7 @@ export async function openView(
   asked: 'asked shown' | 'asked known',
   io: Io,
 ): Promise<View> {
-  switch (chosen({ view, json }) ?? 'lines') {
+  switch (chosenView({ view, json }) ?? 'lines') {
     case 'lines':
       return (await import('./lines.ts')).linesView(io.stdout, io.env, asked);
     case 'json':
@@ -26,7 +26,7 @@ export async function openView(
 }
 
 export const runViewOptions = {
-  view: choice('Output:', 'Output format (default: dashboard on a terminal, else lines)', [
+  view: choiceOption('Output:', 'Output format (default: dashboard on a terminal, else lines)', [
     'dashboard',
     'lines',
     'json',
@@ -41,8 +41,8 @@ export async function openRunView(
   io: Io,
   now: () => number = Date.now,
 ): Promise<RunView> {
-  const obstacle = obstacleTo(io);
-  const view = chosen(wanted);
+  const obstacle = obstacleToDashboard(io);
+  const view = chosenView(wanted);
   if (view === 'dashboard' && obstacle !== undefined)
     await print(io.stderr, `drover: ${obstacle}, so lines are shown instead of the dashboard\n`);
   switch (view ?? (isContinuousIntegration(io.env) ? 'lines' : 'dashboard')) {
@@ -52,26 +52,26 @@ export async function openRunView(
     case 'lines':
       return (await import('./run-lines.ts')).runLinesView(io.stdout, io.env);
     case 'json':
-      return unpainted((await import('./json.ts')).jsonView(io.stdout));
+      return unpaintedView((await import('./json.ts')).jsonView(io.stdout));
     case 'silent':
-      return unpainted((await import('./silent.ts')).silentView);
+      return unpaintedView((await import('./silent.ts')).silentView);
   }
 }
 
 /** Whether `openRunView` would open the dashboard. */
-export function isPainted(wanted: Values<typeof runViewOptions>, io: Io): boolean {
-  const view = chosen(wanted) ?? (isContinuousIntegration(io.env) ? 'lines' : 'dashboard');
-  return view === 'dashboard' && obstacleTo(io) === undefined;
+export function isViewPainted(wanted: Values<typeof runViewOptions>, io: Io): boolean {
+  const view = chosenView(wanted) ?? (isContinuousIntegration(io.env) ? 'lines' : 'dashboard');
+  return view === 'dashboard' && obstacleToDashboard(io) === undefined;
 }
 
-function chosen<View extends string>({ view, json }: { readonly view: View | undefined; readonly json: boolean }) {
+function chosenView<View extends string>({ view, json }: { readonly view: View | undefined; readonly json: boolean }) {
   if (json && view !== undefined && view !== 'json')
     throw new UsageError(`--json and --view ${view} contradict each other; give one of them`);
   return json ? 'json' : view;
 }
 
 /** Why this output cannot show the dashboard; undefined if it can. */
-function obstacleTo({ stdout, env }: Io): string | undefined {
+function obstacleToDashboard({ stdout, env }: Io): string | undefined {
   if (stdout.isTTY !== true) return 'the output is not a terminal';
   return env['TERM'] === 'dumb' ? 'this terminal cannot be painted on' : undefined;
 }
@@ -81,6 +81,6 @@ export function isContinuousIntegration({ CI: ci = '' }: Io['env']): boolean {
 }
 
 /** Views that only append never paint over a question. */
-function unpainted(view: View): RunView {
+function unpaintedView(view: View): RunView {
   return { ...view, whileAsking: (ask) => ask() };
 }

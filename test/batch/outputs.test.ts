@@ -8,8 +8,8 @@ import { expect, test } from 'vitest';
 import type { Result } from '@drover/coordinator/batch/results';
 import type { Failure } from '@drover/protocol/failures';
 import type { Answer } from '@drover/rehearsal/script';
-import { annotationsOf, placesIn } from '../../bin/views/ci/annotations.ts';
-import { junitOf } from '../../bin/views/ci/junit.ts';
+import { formatAnnotations, findAnnotationPlaces } from '../../bin/views/ci/annotations.ts';
+import { formatJunit } from '../../bin/views/ci/junit.ts';
 import { BatchDesk, noisyFiles, SPEC, tidying } from '../support/run/batch-desk.ts';
 import { type Element, readJunit } from '../support/data/junit-schema.ts';
 import { calls, submits } from '../support/run/run-desk.ts';
@@ -52,7 +52,7 @@ test.each<[string, Failure]>([
   ['failure', { kind: 'limit.reached', limit: 'steps', message: 'x' }],
 ])('junit.xml has an %s for %j', (name, failure) => {
   const { children } = suite(
-    junitOf([{ ...RESULT, reason: 'x', failure }], { name: 'tidy', at: '2026-11-16T09:30:00' }),
+    formatJunit([{ ...RESULT, reason: 'x', failure }], { name: 'tidy', at: '2026-11-16T09:30:00' }),
   );
   expect(children[0]?.children.map((each) => each.name)).toEqual([name]);
 });
@@ -72,7 +72,7 @@ test('junit.xml follows its schema, with one case and verdict per task', () => {
     },
     { ...RESULT, task: 'e', status: 'skipped', reason: 'why' },
   ];
-  const { attributes, children } = suite(junitOf(results, { name: 'tidy', at }));
+  const { attributes, children } = suite(formatJunit(results, { name: 'tidy', at }));
   expect(attributes).toEqual({
     name: 'tidy (project)',
     tests: '5',
@@ -101,7 +101,7 @@ test('the XML is valid for any text', () => {
   fc.assert(
     fc.property(text, text, (one, other) => {
       readJunit(
-        junitOf([{ ...RESULT, task: one, title: other, reason: other, summary: one }], {
+        formatJunit([{ ...RESULT, task: one, title: other, reason: other, summary: one }], {
           name: one,
           at: '2026-11-16T09:30:00',
         }),
@@ -110,7 +110,10 @@ test('the XML is valid for any text', () => {
     { numRuns: 50 },
   );
   readJunit(
-    junitOf([{ ...RESULT, title: NASTY, reason: NASTY, summary: NASTY }], { name: NASTY, at: '2026-11-16T09:30:00' }),
+    formatJunit([{ ...RESULT, title: NASTY, reason: NASTY, summary: NASTY }], {
+      name: NASTY,
+      at: '2026-11-16T09:30:00',
+    }),
   );
 });
 
@@ -126,21 +129,21 @@ test.each([
   ['File "src/b.py", line 9, in f', [{ file: 'src/b.py', line: 9, message: 'File "src/b.py", line 9, in f' }]],
   ['src/other.ts:3: not of this repository\n12:30:45 no place', []],
 ])('%j names these places', (output, expected) => {
-  expect(placesIn(output, isFile)).toEqual(expected);
+  expect(findAnnotationPlaces(output, isFile)).toEqual(expected);
 });
 
 test('annotations point at the failing line, and their text is never a command', () => {
   const reason = `the gate 'x' fails:\nsrc/a.ts:3:7 100% bad ::error::${NASTY}`;
-  const lines = annotationsOf([{ ...RESULT, task: 'a,b:c', reason }], isFile).split('\n');
+  const lines = formatAnnotations([{ ...RESULT, task: 'a,b:c', reason }], isFile).split('\n');
   expect(lines).toEqual([
     '::error file=src/a.ts,line=3,col=7,title=a%2Cb%3Ac%3A failed::src/a.ts:3:7 100%25 bad ::error::::set-output name=x::y',
     '',
   ]);
-  expect(annotationsOf([{ ...RESULT, reason: NASTY }], isFile)).toMatch(
+  expect(formatAnnotations([{ ...RESULT, reason: NASTY }], isFile)).toMatch(
     /^::error file=src\/a\.ts,title=src-a\.ts%3A failed::[^\n]*\n$/,
   );
   expect(
-    annotationsOf(
+    formatAnnotations(
       [
         { ...RESULT, status: 'landed' },
         { ...RESULT, status: 'skipped' },
@@ -156,11 +159,11 @@ test('tasks that fail at one place share an annotation without workspace paths',
     task,
     reason: `the gate 'x' fails:\n  at f (/home/.drover/workspaces/${slot}/tree/src/a.ts:3:7)`,
   });
-  expect(annotationsOf([failed('a', 1), failed('b', 2), failed('c', 3)], isFile)).toBe(
+  expect(formatAnnotations([failed('a', 1), failed('b', 2), failed('c', 3)], isFile)).toBe(
     '::error file=src/a.ts,line=3,col=7,title=a and 2 more%3A failed::at f (src/a.ts:3:7)\n',
   );
   const unplaced = { ...RESULT, reason: 'no room for /home/.drover/workspaces/1/tree/src/a.ts' };
-  expect(annotationsOf([unplaced], isFile)).toMatch(/::no room for src\/a\.ts\n$/);
+  expect(formatAnnotations([unplaced], isFile)).toMatch(/::no room for src\/a\.ts\n$/);
 });
 
 /** The commands that the runner finds in a log. */

@@ -2,7 +2,7 @@
 
 import type { Result } from '@drover/coordinator/batch/results';
 import { expect, test } from 'vitest';
-import { reportOf } from '../../bin/batch/results/report.ts';
+import { batchReport } from '../../bin/batch/results/report.ts';
 import type { BatchSummary } from '../../bin/batch/results/summary.ts';
 
 const SUMMARY: BatchSummary = {
@@ -47,7 +47,7 @@ test('the report lists done and failed tasks, and each shared cause once', () =>
     result('d.ts', red),
     result('e.ts', { status: 'failed', reason: 'the model declines' }),
   ];
-  expect(`\n${reportOf(SUMMARY, results)}`).toMatchInlineSnapshot(`
+  expect(`\n${batchReport(SUMMARY, results)}`).toMatchInlineSnapshot(`
     "
     ## ❌ \`tidy\`: 2 of 5 tasks are done
 
@@ -111,7 +111,7 @@ test('the report lists done and failed tasks, and each shared cause once', () =>
 
 test('any text stays text: it ends no fence, no cell and no summary', () => {
   const nasty = '``` </details> | <b>x</b>\n````\n::error::x';
-  const text = reportOf(SUMMARY, [result('a|`b`.ts', { status: 'failed', title: nasty, reason: nasty })]);
+  const text = batchReport(SUMMARY, [result('a|`b`.ts', { status: 'failed', title: nasty, reason: nasty })]);
   const [, fence = '', body = ''] = /^(`+)text\n([^]*?)\n\1$/m.exec(text) ?? [];
   expect([fence.length, body]).toEqual([5, nasty.replace('\n::error', '\n: :error')]);
   expect(text).toContain('<summary>a|`b`.ts: failed</summary>');

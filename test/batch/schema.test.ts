@@ -8,7 +8,7 @@ import { stringify } from 'yaml';
 import * as z from 'zod';
 import { UsageError } from '@drover/core/errors';
 import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json';
-import { readSpec } from '../../bin/files/batch-spec.ts';
+import { readBatchSpec } from '../../bin/files/batch-spec.ts';
 import { jsonSchemas } from '../../bin/files/json-schemas.ts';
 import { drover } from '../cli/fake-io.ts';
 
@@ -53,7 +53,7 @@ const byEditor = z.fromJSONSchema(batchSchema as Parameters<typeof z.fromJSONSch
 
 async function verdicts(spec: JsonObject): Promise<readonly [editor: boolean, reader: boolean]> {
   await writeFile(join(folder, 'spec.yaml'), stringify(spec));
-  const read = await readSpec('spec.yaml', folder).then(
+  const read = await readBatchSpec('spec.yaml', folder).then(
     () => true,
     (error: unknown) => {
       if (error instanceof UsageError) return false;

@@ -5,7 +5,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Answer } from '@drover/rehearsal/script';
-import { mostSevereExitCode } from '../../bin/batch/results/join.ts';
+import { mostSevereBatchExitCode } from '../../bin/batch/results/join.ts';
 import { BatchDesk, noisyFiles, tidying } from '../support/run/batch-desk.ts';
 import { readJunit } from '../support/data/junit-schema.ts';
 import { calls } from '../support/run/run-desk.ts';
@@ -47,11 +47,11 @@ test('shards run each task once, and merged they are the whole batch', async () 
 
 test('merged shards exit with the most serious code, not the highest', () => {
   expect([
-    mostSevereExitCode([0, 0]),
-    mostSevereExitCode([0, 3]),
-    mostSevereExitCode([7, 6, 3]),
-    mostSevereExitCode([9, 1]),
-    mostSevereExitCode([5, 130]),
+    mostSevereBatchExitCode([0, 0]),
+    mostSevereBatchExitCode([0, 3]),
+    mostSevereBatchExitCode([7, 6, 3]),
+    mostSevereBatchExitCode([9, 1]),
+    mostSevereBatchExitCode([5, 130]),
   ]).toEqual([0, 3, 6, 1, 130]);
 });
 

@@ -4,7 +4,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { expect, test } from 'vitest';
 import { commands } from '../../bin/drover.ts';
-import { acceptedNames, type Command, SHORT_FORMS } from '../../bin/start/command.ts';
+import { listOptionNames, type Command, SHORT_FORMS } from '../../bin/start/command.ts';
 
 const GENERAL = ['help', 'version', 'completion', '--help', '--version', '-v'];
 const pages = [...globSync('*.md'), ...globSync('docs/**/*.md')].toSorted();
@@ -65,7 +65,7 @@ function mistakesIn(line: string): readonly string[] {
   if (GENERAL.includes(name)) return [];
   const command = loaded.get(name);
   if (command === undefined) return [`drover ${line}: no such command`];
-  const names = new Set(acceptedNames(command.options).map(([key]) => `--${key}`));
+  const names = new Set(listOptionNames(command.options).map(([key]) => `--${key}`));
   for (const [key, letter] of SHORT_FORMS) if (names.has(`--${key}`)) names.add(`-${letter}`);
   const flags = words.filter((word) => /^--?[a-zA-Z]/.test(word)).map((word) => word.split('=')[0] ?? '');
   return flags.filter((flag) => !names.has(flag) && flag !== '--help').map((flag) => `drover ${name} has no ${flag}`);

@@ -3,8 +3,8 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { readDocument } from '@drover/documents/read-document';
-import { parsePlan } from '../../bin/files/plan-file.ts';
-import { parseRepositories } from '../../bin/files/repositories-file.ts';
+import { parsePlanFile } from '../../bin/files/plan-file.ts';
+import { parseRepositoriesFile } from '../../bin/files/repositories-file.ts';
 
 const schema = z.strictObject({
   name: z.string(),
@@ -83,7 +83,7 @@ test('a wrong value that an alias repeats is reported at both places', () => {
 test('a plan of more than a million characters is read', () => {
   const prompt = 'word '.repeat(300_000).trim();
   expect(
-    parsePlan(`tasks: [{ id: a, prompt: ${prompt} }]`, 'plan.yaml', {
+    parsePlanFile(`tasks: [{ id: a, prompt: ${prompt} }]`, 'plan.yaml', {
       tasksMax: 10,
       modelOf: (name) => name,
       agents: [],
@@ -92,13 +92,13 @@ test('a plan of more than a million characters is read', () => {
 });
 
 test('a revision of digits keeps its leading zeros', () => {
-  const [entry] = parseRepositories('repositories: [{ path: a, revision: 0012345 }]', 'r.yaml', '/folder');
+  const [entry] = parseRepositoriesFile('repositories: [{ path: a, revision: 0012345 }]', 'r.yaml', '/folder');
   expect(entry?.revision).toBe('0012345');
 });
 
 test('a repository that is named twice is reported at its own place', () => {
   const text = 'repositories:\n  - { path: a/x, revision: v1 }\n  - { path: b/X, revision: v1 }\n';
-  expect(() => parseRepositories(text, 'r.yaml', '/folder')).toThrow(
+  expect(() => parseRepositoriesFile(text, 'r.yaml', '/folder')).toThrow(
     /^r\.yaml:3:5: two repositories are called 'X'; give one a name$/,
   );
 });

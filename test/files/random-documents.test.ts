@@ -8,10 +8,10 @@ import { UsageError } from '@drover/core/errors';
 import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json';
 import { parseScript } from '@drover/rehearsal/load';
 import { ScriptError } from '@drover/rehearsal/script';
-import { parseSpec } from '../../bin/files/batch-spec.ts';
-import { parseConfig } from '../../bin/files/config-file.ts';
-import { parsePlan } from '../../bin/files/plan-file.ts';
-import { parseRepositories } from '../../bin/files/repositories-file.ts';
+import { parseBatchSpec } from '../../bin/files/batch-spec.ts';
+import { parseConfigFile } from '../../bin/files/config-file.ts';
+import { parsePlanFile } from '../../bin/files/plan-file.ts';
+import { parseRepositoriesFile } from '../../bin/files/repositories-file.ts';
 
 const RUNS = 150;
 
@@ -40,7 +40,7 @@ const same = (value: Json): Case => ({ document: value as JsonObject, meaning: v
 const amount = fc.integer({ min: 1, max: 999 });
 
 const config: Kind = {
-  read: (written) => parseConfig(written, 'x.yaml').config,
+  read: (written) => parseConfigFile(written, 'x.yaml').config,
   cases: fc
     .record({
       model: text,
@@ -73,7 +73,7 @@ const config: Kind = {
 };
 
 const plan: Kind = {
-  read: (written) => parsePlan(written, 'x.yaml', { tasksMax: 100, modelOf: (name) => name, agents: [] }),
+  read: (written) => parsePlanFile(written, 'x.yaml', { tasksMax: 100, modelOf: (name) => name, agents: [] }),
   cases: fc
     .uniqueArray(
       fc.record({ id: word.filter((id) => id !== 'merged'), prompt: text, files: texts, isRead: fc.boolean() }),
@@ -107,7 +107,7 @@ const plan: Kind = {
 };
 
 const spec: Kind = {
-  read: (written) => parseSpec(written, 'x.yaml').spec,
+  read: (written) => parseBatchSpec(written, 'x.yaml').spec,
   cases: fc
     .record({ prompt: text, gate: text, name: word, isAlone: fc.boolean(), count: amount, minutes: amount })
     .map(({ prompt, gate, name, isAlone, count, minutes }) => ({
@@ -138,7 +138,7 @@ const spec: Kind = {
 
 const repositories: Kind = {
   read: (written) =>
-    parseRepositories(written, 'x.yaml', '/folder').map(({ name, at, revision }) => ({ name, at, revision })),
+    parseRepositoriesFile(written, 'x.yaml', '/folder').map(({ name, at, revision }) => ({ name, at, revision })),
   cases: fc
     .uniqueArray(
       fc.record({ name: word, revision: fc.oneof(word, fc.stringMatching(/^[1-9]\d{0,6}$/)), isNear: fc.boolean() }),

@@ -6,19 +6,19 @@ import { stringify } from 'yaml';
 import * as z from 'zod';
 import { isJsonObject } from '@drover/protocol/json';
 import { parseScript } from '@drover/rehearsal/load';
-import { parseSpec } from '../../bin/files/batch-spec.ts';
-import { parseConfig } from '../../bin/files/config-file.ts';
+import { parseBatchSpec } from '../../bin/files/batch-spec.ts';
+import { parseConfigFile } from '../../bin/files/config-file.ts';
 import { jsonSchemas } from '../../bin/files/json-schemas.ts';
-import { parsePlan } from '../../bin/files/plan-file.ts';
-import { parseRepositories } from '../../bin/files/repositories-file.ts';
+import { parsePlanFile } from '../../bin/files/plan-file.ts';
+import { parseRepositoriesFile } from '../../bin/files/repositories-file.ts';
 import { projectKeys } from '../../bin/start/settings.ts';
 import { pages, referenceFiles, schemaFiles } from '../../scripts/reference/files.ts';
 
 const readers: Readonly<Record<keyof typeof pages, (text: string) => unknown>> = {
-  config: (text) => parseConfig(text, 'x.yaml').config,
-  'plan-file': (text) => parsePlan(text, 'x.yaml', { tasksMax: 100, modelOf: (name) => name, agents: [] }),
-  'batch-spec': (text) => parseSpec(text, 'x.yaml'),
-  repositories: (text) => parseRepositories(text, 'x.yaml', '/folder'),
+  config: (text) => parseConfigFile(text, 'x.yaml').config,
+  'plan-file': (text) => parsePlanFile(text, 'x.yaml', { tasksMax: 100, modelOf: (name) => name, agents: [] }),
+  'batch-spec': (text) => parseBatchSpec(text, 'x.yaml'),
+  repositories: (text) => parseRepositoriesFile(text, 'x.yaml', '/folder'),
   'rehearsal-script': (text) => parseScript(text, 'x.yaml'),
 };
 const names = Object.keys(pages) as (keyof typeof pages)[];

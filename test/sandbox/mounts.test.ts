@@ -15,7 +15,7 @@ import { bubblewrapArguments, mounts } from '@drover/sandbox/linux/bubblewrap';
 import type { SandboxPolicy } from '@drover/sandbox/policy';
 import { unsealPaths } from '@drover/sandbox/seal';
 import { expect, test } from 'vitest';
-import { projectView } from '../../bin/sandbox/project-view.ts';
+import { sandboxProjectView } from '../../bin/sandbox/project-view.ts';
 import { box, inSandbox, runInside, temporary } from '../support/sandbox/box.ts';
 import { POLICY } from '../support/sandbox/policy.ts';
 
@@ -163,7 +163,7 @@ inSandbox('mounts of a running command', (system) => {
     const { root } = box(system);
     mkdirSync(join(root, 'hooks'));
     symlinkSync('hooks', join(root, '.husky'));
-    const here = box(system, { root, sealed: projectView(root).sealed });
+    const here = box(system, { root, sealed: sandboxProjectView(root).sealed });
     const { exitCode } = await runInside(here, 'rm .husky && mkdir .husky && echo evil > .husky/pre-commit');
     expect(exitCode).toBe(0);
     expect(readlinkSync(join(root, '.husky'))).toBe('hooks');
@@ -178,7 +178,7 @@ inSandbox('mounts of a running command', (system) => {
     mkdirSync(join(root, 'deep'));
     writeFileSync(join(root, 'lib', '.git'), 'gitdir: ../.git/modules/lib\n');
     writeFileSync(join(root, 'deep', '.envrc'), 'as it was\n');
-    const here = box(system, { root, sealed: projectView(root).sealed });
+    const here = box(system, { root, sealed: sandboxProjectView(root).sealed });
     await runInside(here, 'rm -f lib/.git; mv lib other; mkdir -p lib/.git; echo evil > deep/.envrc; true');
     unsealPaths(here.policy.folder);
     expect(readFileSync(join(root, 'lib', '.git'), 'utf8')).toBe('gitdir: ../.git/modules/lib\n');

@@ -17,7 +17,7 @@ import { sumUsage, NO_USAGE } from '@drover/core/model/spending/usage';
 import type { Redactor } from '@drover/core/redaction/redactor';
 import { exitCode } from '../../start/exit-code.ts';
 import type { Within } from '../history.ts';
-import { FILES, openOutputFolder, writeOutputs } from './outputs.ts';
+import { FILES, openBatchOutputFolder, writeBatchOutputs } from './outputs.ts';
 import type { BatchSummary } from './summary.ts';
 
 const FOLDERS_MAX = 10_000;
@@ -30,13 +30,13 @@ type Part = { readonly folder: string; readonly summary: BatchSummary; readonly 
 export type Joined = { readonly summary: BatchSummary; readonly results: readonly Result[] };
 
 /** Reads folders that hold the outputs of a shard, or subfolders that do, as CI systems unpack them. */
-async function readParts(folders: readonly string[]): Promise<readonly Part[]> {
-  const found = (await Promise.all(folders.map(partFolders))).flat();
+async function readShardParts(folders: readonly string[]): Promise<readonly Part[]> {
+  const found = (await Promise.all(folders.map(listPartFolders))).flat();
   if (found.length === 0) throw new UsageError(`--merge: there is no ${FILES.results} in ${folders.join(', ')}`);
-  return Promise.all(found.map(readPart));
+  return Promise.all(found.map(readShardPart));
 }
 
-async function partFolders(folder: string): Promise<readonly string[]> {
+async function listPartFolders(folder: string): Promise<readonly string[]> {
   if (existsSync(join(folder, FILES.results))) return [folder];
   const names = await readdir(folder, { recursive: true }).catch((error: unknown) => {
     throw new UsageError(`--merge: ${folder} cannot be read`, { cause: error });
@@ -48,12 +48,12 @@ async function partFolders(folder: string): Promise<readonly string[]> {
     .toSorted();
 }
 
-async function readPart(folder: string): Promise<Part> {
+async function readShardPart(folder: string): Promise<Part> {
   try {
-    const summary = JSON.parse((await readOutput(folder, FILES.summary)).toString('utf8')) as BatchSummary;
-    const rows = (await readOutput(folder, FILES.results)).toString('utf8').split('\n');
+    const summary = JSON.parse((await readShardOutput(folder, FILES.summary)).toString('utf8')) as BatchSummary;
+    const rows = (await readShardOutput(folder, FILES.results)).toString('utf8').split('\n');
     const results = rows.filter((row) => row !== '').map((row) => JSON.parse(row) as Result);
-    for (const { patch } of results) checkPatchPath(patch, folder);
+    for (const { patch } of results) checkShardPatchPath(patch, folder);
     return { folder, summary, results };
   } catch (error) {
     if (error instanceof UsageError) throw error;
@@ -64,7 +64,7 @@ async function readPart(folder: string): Promise<Part> {
 }
 
 /** Rejects paths outside the folder: a part may come from another machine. */
-function checkPatchPath(patch: unknown, folder: string): void {
+function checkShardPatchPath(patch: unknown, folder: string): void {
   if (patch === undefined) return;
   const isInside =
     typeof patch === 'string' &&
@@ -77,7 +77,7 @@ function checkPatchPath(patch: unknown, folder: string): void {
   throw new UsageError(`--merge: ${path} names the patch ${JSON.stringify(patch)}, which is no patch in that folder`);
 }
 
-async function readOutput(folder: string, name: string): Promise<Buffer> {
+async function readShardOutput(folder: string, name: string): Promise<Buffer> {
   const path = join(folder, name);
   return requireOwnFile({ path, bytesMax: OUTPUT_BYTES_MAX }, ({ kind, problem, fix }) =>
     kind === 'missing'
@@ -87,10 +87,10 @@ async function readOutput(folder: string, name: string): Promise<Buffer> {
 }
 
 /** Throws UsageError if the parts belong to different batches. */
-function joined(parts: readonly Part[]): Joined {
+function joinParts(parts: readonly Part[]): Joined {
   const [first] = parts;
   if (first === undefined) throw new UsageError('--merge: there is nothing to join');
-  for (const { folder, summary } of parts) checkSame(first, { folder, summary });
+  for (const { folder, summary } of parts) checkSameBatch(first, { folder, summary });
   const shards = Map.groupBy(parts, ({ summary: { shard } }) =>
     shard === undefined ? '' : `${shard.index}/${shard.count}`,
   );
@@ -101,11 +101,11 @@ function joined(parts: readonly Part[]): Joined {
     .flatMap((part) => part.results)
     .toSorted((a, b) => (a.task < b.task ? -1 : a.task > b.task ? 1 : 0));
   const { base, total } = first.summary;
-  const summary = summed(
+  const summary = sumPartSummaries(
     parts,
     missingShards(parts).map((shard) => `shard ${shard} is missing`),
   );
-  const reasons = [summary.reason ?? [], overlapWords(parts)].flat();
+  const reasons = [summary.reason ?? [], shardOverlapWords(parts)].flat();
   // As for a whole batch: if any task landed, the merged tree passed its gates.
   const isGreen = summary.exitCode === exitCode.gate && results.some(({ status }) => status === 'landed');
   const more = {
@@ -116,7 +116,7 @@ function joined(parts: readonly Part[]): Joined {
 }
 
 /** Names the files that several shards change; empty if there are none. */
-function overlapWords(parts: readonly Part[]): readonly string[] {
+function shardOverlapWords(parts: readonly Part[]): readonly string[] {
   const changed = parts.map(({ results }) => {
     const landed = results.filter(({ status }) => status === 'landed');
     return new Set(landed.flatMap(({ repository, changed: own }) => own.map((path) => `${repository}\0${path}`)));
@@ -135,7 +135,7 @@ function overlapWords(parts: readonly Part[]): readonly string[] {
 }
 
 /** Adds up the summaries. A missing part counts as not done. */
-function summed(parts: readonly Part[], missing: readonly string[]): BatchSummary {
+function sumPartSummaries(parts: readonly Part[], missing: readonly string[]): BatchSummary {
   const summaries = parts.map(({ summary }) => summary);
   const codes = [...summaries.map((each) => each.exitCode), ...(missing.length > 0 ? [exitCode.incomplete] : [])];
   const reasons = new Set([...missing, ...summaries.flatMap(({ reason }) => reason ?? [])]);
@@ -151,7 +151,7 @@ function summed(parts: readonly Part[], missing: readonly string[]): BatchSummar
     startedAt: summaries.map((each) => each.startedAt).toSorted()[0] ?? '',
     total: summaries.reduce((sum, { total }) => sum + total, 0),
     outcome: isDone ? 'done' : 'incomplete',
-    exitCode: mostSevereExitCode(codes),
+    exitCode: mostSevereBatchExitCode(codes),
     ...(reasons.size > 0 && { reason: [...reasons].join('\n') }),
     usage: summaries.reduce((sum, { usage }) => sumUsage(sum, usage), NO_USAGE),
     ...(costs.length > 0 && { cost: costs.reduce((sum, cost) => sum + cost) }),
@@ -168,20 +168,20 @@ export type Verdict = {
 export async function joinRepositories({ out, names }: Within, { code, junit }: Verdict): Promise<Joined> {
   // The summary is written after the results, so its existence proves both.
   const there = names.filter((name) => existsSync(join(out, name, FILES.summary)));
-  const parts = await Promise.all(there.map((name) => readPart(join(out, name))));
+  const parts = await Promise.all(there.map((name) => readShardPart(join(out, name))));
   const missing = names.filter((name) => !there.includes(name)).map((name) => `${name} was not begun`);
   const results = parts.flatMap(({ results: own }, at) =>
     own.map((result) => (result.patch === undefined ? result : { ...result, patch: `${there[at]}/${result.patch}` })),
   );
-  const summary = summed(parts, missing);
-  const whole = { results, summary: { ...summary, exitCode: mostSevereExitCode([summary.exitCode, code ?? 0]) } };
-  await writeOutputs({ out, ...whole, junit, appendTo: [] });
+  const summary = sumPartSummaries(parts, missing);
+  const whole = { results, summary: { ...summary, exitCode: mostSevereBatchExitCode([summary.exitCode, code ?? 0]) } };
+  await writeBatchOutputs({ out, ...whole, junit, appendTo: [] });
   return whole;
 }
 
 type Compared = Pick<Part, 'folder' | 'summary'>;
 
-function checkSame(first: Compared, other: Compared): void {
+function checkSameBatch(first: Compared, other: Compared): void {
   const keys = ['batch', 'spec', 'base'] as const;
   const words = { batch: 'the batch', spec: 'the spec', base: 'the commit' };
   const different = keys.find((key) => first.summary[key] !== other.summary[key]);
@@ -213,7 +213,7 @@ const BY_WEIGHT: readonly number[] = [
   exitCode.incomplete,
 ];
 
-export function mostSevereExitCode(codes: readonly number[]): number {
+export function mostSevereBatchExitCode(codes: readonly number[]): number {
   return BY_WEIGHT.find((code) => codes.includes(code)) ?? Math.max(0, ...codes);
 }
 
@@ -228,25 +228,26 @@ export type JoinOrder = {
 
 /** Writes the joined outputs, and returns them. */
 export async function joinBatches({ folders, out, junit, appendTo, redactor }: JoinOrder): Promise<Joined> {
-  const parts = await readParts(folders);
-  const whole = redactor.value(joined(parts) as never) as Joined;
-  await openOutputFolder(out);
+  const parts = await readShardParts(folders);
+  const whole = redactor.value(joinParts(parts) as never) as Joined;
+  await openBatchOutputFolder(out);
   const patches: string[] = [];
   for (const { folder, results } of parts) {
     for (const { patch } of results) {
       if (patch === undefined) continue;
       await mkdir(dirname(join(out, patch)), { recursive: true });
-      if (join(folder, patch) !== join(out, patch)) await writeFile(join(out, patch), await readOutput(folder, patch));
+      if (join(folder, patch) !== join(out, patch))
+        await writeFile(join(out, patch), await readShardOutput(folder, patch));
     }
-    patches.push((await readOutput(folder, FILES.combined)).toString('latin1'));
+    patches.push((await readShardOutput(folder, FILES.combined)).toString('latin1'));
   }
   await writeFileWhole(join(out, FILES.combined), patches.join(''), 'latin1');
-  await writeOutputs({ out, ...whole, junit, appendTo });
+  await writeBatchOutputs({ out, ...whole, junit, appendTo });
   return whole;
 }
 
 /** Summary of the joined batch in one line, for a user. */
-export function joinedLine({ summary, results }: Joined, out: string): string {
+export function joinedBatchesLine({ summary, results }: Joined, out: string): string {
   const { landed, no_change: same, cached } = countsOf(results);
   const good = results.filter(isGood).length;
   const figures = [`${landed} landed`, `${same} had nothing to change`, `${cached} from the cache`].join(', ');

@@ -15,10 +15,10 @@ import type { Result } from '@drover/coordinator/batch/results';
 import { writeFileWhole } from '@drover/coordinator/batch/whole-file';
 import type { Git } from '@drover/coordinator/git/git';
 import { UsageError } from '@drover/core/errors';
-import { codeOf } from '../../start/settings.ts';
-import { jsonText } from '../../views/json.ts';
-import { junitOf } from '../../views/ci/junit.ts';
-import { reportOf } from './report.ts';
+import { errorCodeOf } from '../../start/settings.ts';
+import { jsonViewText } from '../../views/json.ts';
+import { formatJunit } from '../../views/ci/junit.ts';
+import { batchReport } from './report.ts';
 import type { BatchSummary } from './summary.ts';
 
 const STEP_SUMMARY_BYTES_MAX = 1_000_000; // the GitHub runner drops a summary of more than a mebibyte
@@ -44,33 +44,33 @@ export const FILES = {
 } as const;
 
 /** Makes the folder before anything is spent. Throws UsageError if it can't. */
-export async function openOutputFolder(out: string): Promise<void> {
+export async function openBatchOutputFolder(out: string): Promise<void> {
   try {
     await mkdir(join(out, FILES.patches), { recursive: true });
     // Keeps git from committing the outputs or reporting them as changes.
     await writeFile(join(out, '.gitignore'), '*\n');
   } catch (error) {
-    throw new UsageError(`--out: ${out} cannot be written (${codeOf(error)})`, { cause: error });
+    throw new UsageError(`--out: ${out} cannot be written (${errorCodeOf(error)})`, { cause: error });
   }
 }
 
-export async function writeOutputs({ out, summary, results, junit, appendTo }: Outputs): Promise<void> {
-  const rows = results.map((result) => `${jsonText(result)}\n`).join('');
-  const report = reportOf(summary, results);
-  const xml = junitOf(results, { name: summary.batch, at: summary.startedAt });
+export async function writeBatchOutputs({ out, summary, results, junit, appendTo }: Outputs): Promise<void> {
+  const rows = results.map((result) => `${jsonViewText(result)}\n`).join('');
+  const report = batchReport(summary, results);
+  const xml = formatJunit(results, { name: summary.batch, at: summary.startedAt });
   await mkdir(out, { recursive: true });
   await writeFileWhole(join(out, FILES.results), rows);
-  await writeFileWhole(join(out, FILES.summary), `${jsonText(summary, 2)}\n`);
+  await writeFileWhole(join(out, FILES.summary), `${jsonViewText(summary, 2)}\n`);
   await writeFileWhole(join(out, FILES.report), report);
   await writeFileWhole(join(out, FILES.junit), xml);
   if (junit !== undefined) await writeFileWhole(junit, xml);
-  await appendReport(out, appendTo);
+  await appendBatchReport(out, appendTo);
 }
 
 /** Appends the existing report to other files. */
-export async function appendReport(out: string, files: readonly string[]): Promise<void> {
+export async function appendBatchReport(out: string, files: readonly string[]): Promise<void> {
   if (files.length === 0) return;
-  const report = bounded(await readFile(join(out, FILES.report), 'utf8'));
+  const report = boundBatchReport(await readFile(join(out, FILES.report), 'utf8'));
   for (const path of files) await appendFile(path, report);
 }
 
@@ -85,14 +85,14 @@ export type BatchWork = {
 };
 
 /** Writes the patches, and returns the results with their paths. */
-export async function writePatches(
+export async function writeBatchPatches(
   out: string,
   results: readonly Result[],
   work: BatchWork,
 ): Promise<readonly Result[]> {
   const { git, base, merged, commits, hide } = work;
   const folder = join(out, FILES.patches);
-  await emptied(folder);
+  await emptyOutputFolder(folder);
   await mkdir(join(folder, NOT_LANDED), { recursive: true });
   const withWork = results.filter(({ task }) => commits.has(task));
   const byCommit = Map.groupBy(withWork, ({ task }) => commits.get(task) ?? '');
@@ -101,29 +101,29 @@ export async function writePatches(
     if (patch === '') continue;
     for (const { task, status } of byCommit.get(commit) ?? []) {
       const path = join(folder, ...(status === 'landed' ? [] : [NOT_LANDED]), `${task}.patch`);
-      await writeFileWhole(path, hidden(patch, hide), 'latin1');
+      await writeFileWhole(path, redactBatchPatch(patch, hide), 'latin1');
       paths.set(task, relative(out, path));
     }
   }
   const combined = merged === undefined ? '' : await patchBetween(git, base, merged);
-  await writeFileWhole(join(out, FILES.combined), hidden(combined, hide), 'latin1');
+  await writeFileWhole(join(out, FILES.combined), redactBatchPatch(combined, hide), 'latin1');
   return results.map((result) => {
     const patch = paths.get(result.task);
     return patch === undefined ? result : { ...result, patch };
   });
 }
 
-function hidden(patch: string, hide: (line: string) => string): string {
+function redactBatchPatch(patch: string, hide: (line: string) => string): string {
   return patch.replaceAll(/^\+(?!\+\+ ).*$/gm, (line) => `+${hide(line.slice(1))}`);
 }
 
-async function emptied(folder: string): Promise<void> {
+async function emptyOutputFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   for (const name of await readdir(folder))
     if (name.endsWith('.patch') || name === NOT_LANDED) await rm(join(folder, name), { recursive: true, force: true });
 }
 
-function bounded(report: string): string {
+function boundBatchReport(report: string): string {
   if (Buffer.byteLength(report) <= STEP_SUMMARY_BYTES_MAX) return `${report}\n`;
   const cut = Buffer.from(report).subarray(0, STEP_SUMMARY_BYTES_MAX).toString('utf8');
   return `${cut.slice(0, cut.lastIndexOf('\n'))}\n\n… the rest is in report.md\n`;

@@ -3,8 +3,8 @@
 // Text from models and tools is escaped: it can neither end its fence nor act as markup in a table cell.
 
 import { countsOf, isGood, type Result, type ResultStatus } from '@drover/coordinator/batch/results';
-import { dollars, duration, shortCount, tokensOf } from '../../views/text/figures.ts';
-import { clean, inert, oneLine } from '../../views/text/terminal-text.ts';
+import { dollarsText, durationText, shortCountText, totalTokens } from '../../views/text/figures.ts';
+import { cleanText, inertText, textOnOneLine } from '../../views/text/terminal-text.ts';
 import type { BatchSummary } from './summary.ts';
 
 const LISTED_MAX = 200;
@@ -18,24 +18,24 @@ export type ReportHead = Pick<
   'batch' | 'shard' | 'outcome' | 'exitCode' | 'reason' | 'usage' | 'cost' | 'model' | 'run' | 'combined'
 >;
 
-export function reportOf(summary: ReportHead, results: readonly Result[]): string {
+export function batchReport(summary: ReportHead, results: readonly Result[]): string {
   const sections = [
-    headline(summary, results),
-    figures(summary, results),
-    failures(results),
-    landed(results),
-    next(summary, results),
+    batchHeadline(summary, results),
+    batchFigures(summary, results),
+    batchFailuresSection(results),
+    batchLandedSection(results),
+    batchNextSection(summary, results),
   ];
-  return inert(`${sections.filter((section) => section !== '').join('\n\n')}\n`);
+  return inertText(`${sections.filter((section) => section !== '').join('\n\n')}\n`);
 }
 
-function headline({ batch, outcome, exitCode, reason, shard }: ReportHead, results: readonly Result[]): string {
+function batchHeadline({ batch, outcome, exitCode, reason, shard }: ReportHead, results: readonly Result[]): string {
   const good = results.filter(isGood).length;
   const part = shard === undefined ? '' : ` (shard ${shard.index}/${shard.count})`;
   const amount = results.length === 0 ? 'there was nothing to do' : `${good} of ${results.length} tasks are done`;
-  const why = reason === undefined ? '' : `\n\n${fenced(reason)}`;
+  const why = reason === undefined ? '' : `\n\n${fencedReportCode(reason)}`;
   const sign = outcome === 'done' ? '✅' : '❌';
-  return `## ${sign} ${inline(batch)}${part}: ${amount}\n\nIt ended as **${outcome}**, exit code ${exitCode}.${why}`;
+  return `## ${sign} ${inlineReportCode(batch)}${part}: ${amount}\n\nIt ended as **${outcome}**, exit code ${exitCode}.${why}`;
 }
 
 const WORDS: readonly (readonly [ResultStatus, string])[] = [
@@ -48,54 +48,54 @@ const WORDS: readonly (readonly [ResultStatus, string])[] = [
   ['cancelled', 'cancelled'],
 ];
 
-function figures({ usage, cost, model }: ReportHead, results: readonly Result[]): string {
+function batchFigures({ usage, cost, model }: ReportHead, results: readonly Result[]): string {
   const counts = countsOf(results);
   const rows = [
     ...WORDS.filter(([status]) => counts[status] > 0).map(([status, word]) => [word, String(counts[status])]),
     ...(counts.cached > 0 ? [['of these from the cache', String(counts.cached)]] : []),
-    ['tokens', shortCount(tokensOf(usage))],
-    ...(cost === undefined ? [] : [['cost', dollars(cost)]]),
-    ['model', inline(model)],
+    ['tokens', shortCountText(totalTokens(usage))],
+    ...(cost === undefined ? [] : [['cost', dollarsText(cost)]]),
+    ['model', inlineReportCode(model)],
   ];
   return ['| | |', '|---|---:|', ...rows.map((row) => `| ${row.join(' | ')} |`)].join('\n');
 }
 
-function failures(results: readonly Result[]): string {
+function batchFailuresSection(results: readonly Result[]): string {
   const bad = results.filter((result) => !isGood(result));
   if (bad.length === 0) return '';
   // A reason that stopped many tasks is printed once.
   const groups = [...Map.groupBy(bad, ({ task, status, reason }) => `${status} ${reason ?? task}`).values()];
-  const shown = groups.slice(0, FAILURES_SHOWN_MAX).map(failedTogether);
+  const shown = groups.slice(0, FAILURES_SHOWN_MAX).map(batchFailureGroup);
   const left = groups.slice(FAILURES_SHOWN_MAX).reduce((count, group) => count + group.length, 0);
   return [`### Not done (${bad.length})`, ...shown, ...(left > 0 ? [`… and ${left} more`] : [])].join('\n\n');
 }
 
 /** One or more tasks that failed for the same reason. */
-function failedTogether(group: readonly Result[]): string {
+function batchFailureGroup(group: readonly Result[]): string {
   const [first] = group;
   if (first === undefined) return '';
   const word = WORDS.find(([status]) => status === first.status)?.[1] ?? first.status;
   const who = group.length === 1 ? first.task : `${group.length} tasks`;
-  const reason = first.reason === undefined ? [] : [fenced(first.reason)];
+  const reason = first.reason === undefined ? [] : [fencedReportCode(first.reason)];
   const rows = group.slice(0, LISTED_MAX).map(({ task, title, files, patch }) => {
-    const what = `${inline(task)}: ${inline(title)} (${files.map(inline).slice(0, 5).join(', ')})`;
-    return `- ${what}${patch === undefined ? '' : `; its work is kept in ${inline(patch)}`}`;
+    const what = `${inlineReportCode(task)}: ${inlineReportCode(title)} (${files.map(inlineReportCode).slice(0, 5).join(', ')})`;
+    return `- ${what}${patch === undefined ? '' : `; its work is kept in ${inlineReportCode(patch)}`}`;
   });
   const more = group.length > LISTED_MAX ? [`- … and ${group.length - LISTED_MAX} more`] : [];
   const body = [...reason, [...rows, ...more].join('\n')].join('\n\n');
-  return `<details><summary>${html(who)}: ${html(word)}</summary>\n\n${body}\n\n</details>`;
+  return `<details><summary>${escapeReportHtml(who)}: ${escapeReportHtml(word)}</summary>\n\n${body}\n\n</details>`;
 }
 
-function landed(results: readonly Result[]): string {
+function batchLandedSection(results: readonly Result[]): string {
   const good = results.filter(isGood);
   if (good.length === 0) return '';
   const rows = good.slice(0, LISTED_MAX).map(({ task, status, cached, changed, ms, cost }) => {
     const how = [status === 'no_change' ? 'nothing to change' : `${changed.length} changed`, cached ? 'cached' : ''];
     const cells = [
-      inline(task),
+      inlineReportCode(task),
       how.filter((word) => word !== '').join(', '),
-      cached ? '' : duration(ms),
-      cost === undefined ? '' : dollars(cost),
+      cached ? '' : durationText(ms),
+      cost === undefined ? '' : dollarsText(cost),
     ];
     return `| ${cells.join(' | ')} |`;
   });
@@ -104,24 +104,24 @@ function landed(results: readonly Result[]): string {
   return `### Done (${good.length})\n\n<details><summary>the list</summary>\n\n${table}\n\n</details>`;
 }
 
-function next({ outcome, run, combined }: ReportHead, results: readonly Result[]): string {
+function batchNextSection({ outcome, run, combined }: ReportHead, results: readonly Result[]): string {
   const commands = [
     ...(combined !== undefined && results.some(({ status }) => status === 'landed') ? [`git apply ${combined}`] : []),
     ...(outcome === 'done' || run === undefined ? [] : [`drover resume ${run}`]),
   ];
-  return commands.length === 0 ? '' : `### Next\n\n${fenced(commands.join('\n'))}`;
+  return commands.length === 0 ? '' : `### Next\n\n${fencedReportCode(commands.join('\n'))}`;
 }
 
 /** Text as inline code on one line, safe inside a table cell. */
-function inline(text: string): string {
-  const plain = oneLine(text, CELL_CHARS_MAX).replaceAll('|', '¦');
+function inlineReportCode(text: string): string {
+  const plain = textOnOneLine(text, CELL_CHARS_MAX).replaceAll('|', '¦');
   const longest = Math.max(0, ...[...plain.matchAll(/`+/g)].map(([run]) => run.length));
   const fence = '`'.repeat(longest + 1);
   return longest === 0 ? `${fence}${plain}${fence}` : `${fence} ${plain} ${fence}`;
 }
 
-function fenced(text: string): string {
-  const lines = clean(text).trimEnd().split('\n');
+function fencedReportCode(text: string): string {
+  const lines = cleanText(text).trimEnd().split('\n');
   const kept =
     lines.length <= REASON_LINES_MAX
       ? lines
@@ -132,6 +132,6 @@ function fenced(text: string): string {
   return `${fence}text\n${body}\n${fence}`;
 }
 
-function html(text: string): string {
-  return oneLine(text, CELL_CHARS_MAX).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+function escapeReportHtml(text: string): string {
+  return textOnOneLine(text, CELL_CHARS_MAX).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

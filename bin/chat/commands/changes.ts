@@ -3,14 +3,14 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { changeBetween } from '@drover/core/tools/files/changes';
-import { styleFor } from '../../views/text/style.ts';
-import { numberedDiff } from '../output/numbered-diff.ts';
+import { textStyle } from '../../views/text/style.ts';
+import { formatNumberedDiff } from '../output/numbered-diff.ts';
 import type { Chat } from './slash.ts';
 import { bestEffort } from '@drover/core/promises';
 
 const FILES_NAMED_MAX = 5;
 
-export async function undoTurn({ talk, say }: Chat): Promise<void> {
+export async function undoChatTurn({ talk, say }: Chat): Promise<void> {
   if (talk.undo === undefined) return say('there is no turn to undo');
   const paths = await talk.undo.undo();
   const more = paths.length - FILES_NAMED_MAX;
@@ -19,9 +19,9 @@ export async function undoTurn({ talk, say }: Chat): Promise<void> {
   await say(`undone: ${named}`);
 }
 
-export async function showDiff({ talk, cwd, say, print, columns, surroundings }: Chat): Promise<void> {
+export async function showChatDiff({ talk, cwd, say, print, columns, surroundings }: Chat): Promise<void> {
   const originals = (await talk.undo?.originals()) ?? new Map<string, string | undefined>();
-  const style = styleFor(surroundings.io.stdout, surroundings.io.env);
+  const style = textStyle(surroundings.io.stdout, surroundings.io.env);
   let isEmpty = true;
   for (const [path, before] of originals) {
     // An unreadable file is shown as deleted.
@@ -30,7 +30,7 @@ export async function showDiff({ talk, cwd, say, print, columns, surroundings }:
     isEmpty = false;
     const { diff = '', added, removed } = await changeBetween(path, before ?? '', now ?? '');
     await say(`${path} (+${added} -${removed})`);
-    print(numberedDiff(diff, { style, columns }));
+    print(formatNumberedDiff(diff, { style, columns }));
   }
   if (isEmpty) await say('this session has changed no files');
 }

@@ -12,7 +12,7 @@ export type ShellLine = {
   readonly signal: AbortSignal;
 };
 
-export async function runForUser(command: string, { talk, print, signal }: ShellLine): Promise<void> {
+export async function runChatShellLine(command: string, { talk, print, signal }: ShellLine): Promise<void> {
   const cleaner = new Cleaner();
   const decoder = new TextDecoder();
   let output = '';

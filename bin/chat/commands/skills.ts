@@ -5,7 +5,7 @@ import { bodyOf } from '@drover/core/tools/skill';
 import { suggestion } from '@drover/documents/suggestion';
 import type { Chat } from './slash.ts';
 
-export async function useSkill({ talk, say }: Chat, name: string): Promise<void> {
+export async function useChatSkill({ talk, say }: Chat, name: string): Promise<void> {
   const { skills } = talk.work.extensions;
   if (name === '') {
     if (skills.length === 0) return say('there are no skills; drover trust lists those of the project');

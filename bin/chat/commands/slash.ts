@@ -4,15 +4,15 @@ import { UsageError } from '@drover/core/errors';
 import { suggestion } from '@drover/documents/suggestion';
 import type { JsonObject } from '@drover/protocol/json';
 import type { Surroundings } from '../../session/execution.ts';
-import { wrapped } from '../../views/text/word-wrap.ts';
+import { wrapText } from '../../views/text/word-wrap.ts';
 import type { MenuItem } from '../complete/menu.ts';
 import type { Choice } from '../screen/chooser.ts';
 import type { Talk } from '../talk.ts';
-import { showDiff, undoTurn } from './changes.ts';
-import { chooseModelFor, useModel } from './models.ts';
-import { listOfSessions, resumeSession } from './sessions.ts';
-import { tellCost, tellPermissions, tellTokens } from './figures.ts';
-import { useSkill } from './skills.ts';
+import { showChatDiff, undoChatTurn } from './changes.ts';
+import { chooseChatModel, useChatModel } from './models.ts';
+import { showChatSessions, resumeChatSession } from './sessions.ts';
+import { tellChatCost, tellChatPermissions, tellChatTokens } from './figures.ts';
+import { useChatSkill } from './skills.ts';
 
 export type Chat = {
   readonly talk: Talk;
@@ -40,28 +40,28 @@ type Slash = {
 };
 
 const slashes: readonly Slash[] = [
-  { name: '/help', about: 'this list', run: ({ say, columns }) => say(help(columns)) },
+  { name: '/help', about: 'this list', run: ({ say, columns }) => say(slashHelp(columns)) },
   {
     name: '/model',
     takes: '[provider/name]',
     about: 'switch to another model, or choose one from a list',
-    run: (chat, rest) => (rest === '' ? chooseModelFor(chat) : useModel(chat, rest)),
+    run: (chat, rest) => (rest === '' ? chooseChatModel(chat) : useChatModel(chat, rest)),
   },
-  { name: '/tokens', about: 'how long the next prompt is, and what is in it', run: tellTokens },
+  { name: '/tokens', about: 'how long the next prompt is, and what is in it', run: tellChatTokens },
   { name: '/compact', about: 'shorten the conversation to a summary and its end', run: ({ shorten }) => shorten() },
-  { name: '/clear', about: 'start a new session; the previous one is kept', run: clear },
-  { name: '/sessions', about: 'list the sessions of this folder', run: listOfSessions },
+  { name: '/clear', about: 'start a new session; the previous one is kept', run: clearChat },
+  { name: '/sessions', about: 'list the sessions of this folder', run: showChatSessions },
   {
     name: '/resume',
     takes: '[session]',
     about: 'continue another session, chosen from a list',
-    run: resumeSession,
+    run: resumeChatSession,
   },
-  { name: '/diff', about: 'show what this session has changed', run: showDiff },
-  { name: '/undo', about: 'undo the file changes of the last turn', run: undoTurn },
-  { name: '/skill', takes: '[name]', about: 'list the skills, or give one to the agent', run: useSkill },
-  { name: '/cost', alias: '/usage', about: 'show tokens and cost so far', run: tellCost },
-  { name: '/permissions', about: 'show mode, rules and remembered answers', run: tellPermissions },
+  { name: '/diff', about: 'show what this session has changed', run: showChatDiff },
+  { name: '/undo', about: 'undo the file changes of the last turn', run: undoChatTurn },
+  { name: '/skill', takes: '[name]', about: 'list the skills, or give one to the agent', run: useChatSkill },
+  { name: '/cost', alias: '/usage', about: 'show tokens and cost so far', run: tellChatCost },
+  { name: '/permissions', about: 'show mode, rules and remembered answers', run: tellChatPermissions },
 ];
 
 const EXIT = { name: '/exit', alias: '/quit', about: 'leave; Ctrl-D does the same' };
@@ -87,19 +87,19 @@ const KEYS: readonly (readonly [key: string, about: string])[] = [
   ['Ctrl-C', 'interrupt, or throw away what is typed; twice, leave'],
 ];
 
-function help(columns: number): string {
+function slashHelp(columns: number): string {
   const named = all.map(
     (slash) => [`${slash.name} ${'takes' in slash ? slash.takes : ''}`.trim(), slash.about] as const,
   );
   const widest = Math.max(...named.map(([name]) => name.length));
   const indent = ' '.repeat(widest + 5);
   const line = ([name, about]: readonly [string, string]): string =>
-    `   ${name.padEnd(widest)}  ${wrapped(about, Math.max(columns - indent.length, 12)).replaceAll('\n', `\n${indent}`)}`;
+    `   ${name.padEnd(widest)}  ${wrapText(about, Math.max(columns - indent.length, 12)).replaceAll('\n', `\n${indent}`)}`;
   return [...named.map(line), '', ...KEYS.map(line)].join('\n');
 }
 
 /** Parses a slash command, whose result is true if the chat is over; undefined for a message. */
-export function slashIn(text: string): ((chat: Chat) => Promise<boolean>) | undefined {
+export function findSlashCommand(text: string): ((chat: Chat) => Promise<boolean>) | undefined {
   const [, typed, rest = ''] = /^(\/[a-z]*)(?:\s+([^]*))?$/i.exec(text.trimEnd()) ?? [];
   if (text === 'exit' || text === 'quit') return async () => true;
   if (typed === undefined) return undefined;
@@ -118,7 +118,7 @@ export function slashIn(text: string): ((chat: Chat) => Promise<boolean>) | unde
   };
 }
 
-async function clear({ talk, say, short }: Chat): Promise<void> {
+async function clearChat({ talk, say, short }: Chat): Promise<void> {
   if (!talk.isBegun) return say('nothing was said yet');
   const before = short(await talk.startAnew());
   await say(`started a new session; resume the previous one with: drover chat --session ${before}`);

@@ -4,7 +4,7 @@ const MATCHES_MAX = 100;
 const STARTS = /[/\\._\- ]/;
 
 /** How well a lower-case query matches; undefined if it does not. Fewer gaps, starts of words and short texts win. */
-function scoreOf(query: string, text: string): number | undefined {
+function fuzzyScore(query: string, text: string): number | undefined {
   const lower = text.toLowerCase();
   const whole = lower.lastIndexOf(query);
   if (whole >= 0) return 1_000 + (whole === 0 || STARTS.test(lower[whole - 1] ?? '') ? 200 : 0) - text.length;
@@ -21,12 +21,16 @@ function scoreOf(query: string, text: string): number | undefined {
 }
 
 /** The best matches, at most a hundred. An empty query matches everything in its order. */
-export function fuzzy<Item>(query: string, items: readonly Item[], textOf: (item: Item) => string): readonly Item[] {
+export function searchFuzzy<Item>(
+  query: string,
+  items: readonly Item[],
+  textOf: (item: Item) => string,
+): readonly Item[] {
   if (query === '') return items.slice(0, MATCHES_MAX);
   const lower = query.toLowerCase();
   const scored: { readonly item: Item; readonly score: number }[] = [];
   for (const item of items) {
-    const score = scoreOf(lower, textOf(item));
+    const score = fuzzyScore(lower, textOf(item));
     if (score !== undefined) scored.push({ item, score });
   }
   return scored

@@ -1,7 +1,7 @@
 // The files of the folder for @ completion: read once with ripgrep, which respects ignore files, when the user types
 // the first @. Read again with each later message, since the agent makes files.
 
-import { type Folder, listFiles } from '../list-files.ts';
+import { type Folder, listChatFiles } from '../list-files.ts';
 
 const PATHS_MAX = 100_000;
 
@@ -32,7 +32,7 @@ export class Paths {
   }
 
   async #read(): Promise<void> {
-    this.#paths = await listFiles(this.#options, PATHS_MAX);
+    this.#paths = await listChatFiles(this.#options, PATHS_MAX);
     this.#options.onRead();
   }
 }

@@ -15,20 +15,22 @@ const NAMED =
   /(?:^|\s)@(\S+\.(?:png|jpe?g|gif|webp))(?=\s|$)|^[ \t]*['"]?((?:file:\/\/|\/|~\/|\.{1,2}\/)[^'"\n]*\.(?:png|jpe?g|gif|webp))['"]?[ \t]*$/gim;
 
 /** The message as parts: its text, and the images that it names. A path without an image stays text only. */
-export async function partsOf(text: string, cwd: string): Promise<readonly (TextPart | ImagePart)[]> {
-  const paths = [...text.matchAll(NAMED)].flatMap(([, named, alone]) => pathOf(named ?? alone ?? '', cwd) ?? []);
-  const images = await Promise.all([...new Set(paths)].slice(0, IMAGES_MAX).map(imageAt));
+export async function readAttachments(text: string, cwd: string): Promise<readonly (TextPart | ImagePart)[]> {
+  const paths = [...text.matchAll(NAMED)].flatMap(
+    ([, named, alone]) => attachmentPath(named ?? alone ?? '', cwd) ?? [],
+  );
+  const images = await Promise.all([...new Set(paths)].slice(0, IMAGES_MAX).map(readImageAttachment));
   return [{ type: 'text', text }, ...images.filter((image) => image !== undefined)];
 }
 
 /** The path; undefined for an address that names no file of this machine. */
-function pathOf(named: string, cwd: string): string | undefined {
-  if (named.startsWith('file://')) return pathIn(named);
+function attachmentPath(named: string, cwd: string): string | undefined {
+  if (named.startsWith('file://')) return pathInFileUrl(named);
   const plain = named.replaceAll('\\ ', ' ');
   return plain.startsWith('~/') ? resolve(homedir(), plain.slice(2)) : resolve(cwd, plain);
 }
 
-function pathIn(address: string): string | undefined {
+function pathInFileUrl(address: string): string | undefined {
   try {
     return fileURLToPath(address);
   } catch (error) {
@@ -38,7 +40,7 @@ function pathIn(address: string): string | undefined {
 }
 
 /** The image in a file; undefined if there is none, or it is too large. */
-async function imageAt(path: string): Promise<ImagePart | undefined> {
+async function readImageAttachment(path: string): Promise<ImagePart | undefined> {
   // A file that cannot be opened is no image, and its path stays text.
   // A pipe without a writer would block without O_NONBLOCK.
   const file = await bestEffort(open(path, constants.O_RDONLY | constants.O_NONBLOCK));

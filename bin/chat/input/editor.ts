@@ -1,8 +1,16 @@
 // The editor of a chat: a draft with history, history search (Ctrl-R), folded pastes and a menu. Knows no screen.
 
-import { accepted, type Menu, menuFor, type MenuItem, type MenuSources } from '../complete/menu.ts';
-import { continued, type Draft, draftOf, edited, EMPTY, inserted, lineAway } from '../../terminal/draft.ts';
-import { isCtrl, isNewline, type Key } from '../../terminal/keyboard.ts';
+import { acceptMenuItem, type Menu, completionMenu, type MenuItem, type MenuSources } from '../complete/menu.ts';
+import {
+  continueDraftLine,
+  type Draft,
+  newDraft,
+  editDraft,
+  EMPTY,
+  insertIntoDraft,
+  draftLineAway,
+} from '../../terminal/draft.ts';
+import { isCtrlKey, isNewlineKey, type Key } from '../../terminal/keyboard.ts';
 import type { Pastes } from './pastes.ts';
 
 /** A search in the history: what was typed, and the message that matches. */
@@ -46,7 +54,7 @@ export class Editor {
 
   get menu(): (Menu & { readonly selected: number }) | undefined {
     if (this.#isMenuClosed || this.#search !== undefined) return undefined;
-    const menu = menuFor(this.#draft, this.#options.menu);
+    const menu = completionMenu(this.#draft, this.#options.menu);
     return menu && { ...menu, selected: Math.min(this.#selected, menu.items.length - 1) };
   }
 
@@ -61,23 +69,23 @@ export class Editor {
   /** Edits the draft. Returns the message if the key sends it, and whether the key meant anything. */
   press(key: Key): 'edited' | 'ignored' | { readonly send: string } {
     if (this.#search !== undefined) return this.#pressInSearch(key, this.#search);
-    if (isCtrl(key, 'r')) {
+    if (isCtrlKey(key, 'r')) {
       this.#search = { query: '', skip: 0 };
       return 'edited';
     }
     const inMenu = this.#pressInMenu(key);
     if (inMenu !== undefined) return inMenu;
-    if (isNewline(key)) return this.#change(inserted(this.#draft, '\n'));
+    if (isNewlineKey(key)) return this.#change(insertIntoDraft(this.#draft, '\n'));
     if (key.name === 'return') return this.#enter();
     if (key.name === 'up' || key.name === 'down') return this.#move(key.name);
-    if (key.name === 'paste') return this.#change(inserted(this.#draft, this.#options.pastes.fold(key.text)));
+    if (key.name === 'paste') return this.#change(insertIntoDraft(this.#draft, this.#options.pastes.fold(key.text)));
     const paste =
       key.name === 'backspace' ? this.#options.pastes.endingAt(this.#draft.text, this.#draft.at) : undefined;
     if (paste !== undefined) {
       const { text, at } = this.#draft;
       return this.#change({ text: text.slice(0, at - paste.length) + text.slice(at), at: at - paste.length });
     }
-    const next = edited(this.#draft, key);
+    const next = editDraft(this.#draft, key);
     return next === undefined ? 'ignored' : this.#change(next);
   }
 
@@ -102,7 +110,7 @@ export class Editor {
     const isTyped = this.#draft.text.slice(menu.from, menu.to) === item.text;
     if (key.name === 'return' && isTyped)
       return menu.from === 0 && item.text.startsWith('/') ? this.#enter() : this.#close();
-    const draft = accepted(this.#draft, menu, { ...item, sends: item.sends && key.name === 'return' });
+    const draft = acceptMenuItem(this.#draft, menu, { ...item, sends: item.sends && key.name === 'return' });
     this.#change(draft);
     return key.name === 'return' && item.sends ? this.#enter() : 'edited';
   }
@@ -113,14 +121,14 @@ export class Editor {
   }
 
   #enter(): ReturnType<Editor['press']> {
-    const longer = continued(this.#draft);
+    const longer = continueDraftLine(this.#draft);
     if (longer !== undefined) return this.#change(longer);
     const { text } = this.#draft;
     return text.trim() === '' ? 'edited' : { send: text };
   }
 
   #move(direction: 'up' | 'down'): 'edited' {
-    const moved = lineAway(this.#draft, direction);
+    const moved = draftLineAway(this.#draft, direction);
     if (moved !== undefined) return this.#change(moved);
     const next = this.#shown + (direction === 'up' ? -1 : 1);
     const line = this.#lines[next];
@@ -128,20 +136,20 @@ export class Editor {
     // Keep the edited draft, so the user finds it when moving back.
     this.#lines[this.#shown] = this.#draft.text;
     this.#shown = next;
-    this.#change(draftOf(line));
+    this.#change(newDraft(line));
     return this.#close();
   }
 
   #pressInSearch(key: Key, { query, skip }: Search): 'edited' {
     const found = this.#found;
-    if (key.name === 'escape' || isCtrl(key, 'c')) this.#search = undefined;
-    else if (isCtrl(key, 'r'))
+    if (key.name === 'escape' || isCtrlKey(key, 'c')) this.#search = undefined;
+    else if (isCtrlKey(key, 'r'))
       this.#search = { query, skip: this.#matches(query, skip + 1) === undefined ? skip : skip + 1 };
     else if (key.name === 'return') {
       this.#search = undefined;
-      if (found !== undefined) this.#change(draftOf(found));
+      if (found !== undefined) this.#change(newDraft(found));
     } else {
-      const next = edited(draftOf(query), key)?.text.replaceAll('\n', ' ') ?? query;
+      const next = editDraft(newDraft(query), key)?.text.replaceAll('\n', ' ') ?? query;
       this.#search = { query: next, skip: 0 };
     }
     return 'edited';
@@ -150,7 +158,7 @@ export class Editor {
   /** The message that the search has found. */
   get found(): Draft | undefined {
     const text = this.#found;
-    return text === undefined ? undefined : draftOf(text);
+    return text === undefined ? undefined : newDraft(text);
   }
 
   get #found(): string | undefined {

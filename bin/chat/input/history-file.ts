@@ -18,7 +18,7 @@ export class HistoryFile {
   constructor(home: string, redact: (text: string) => string) {
     this.#path = join(home, 'chat-history.jsonl');
     this.#redact = redact;
-    this.#entries = quietly(() => read(this.#path)) ?? [];
+    this.#entries = ignoreHistoryErrors(() => readChatHistoryFile(this.#path)) ?? [];
   }
 
   get entries(): readonly string[] {
@@ -29,30 +29,30 @@ export class HistoryFile {
     if (text.trim() === '' || this.#entries.at(-1) === text) return;
     this.#entries.push(text);
     if (text.length > CHARS_MAX) return;
-    quietly(() => {
+    ignoreHistoryErrors(() => {
       mkdirSync(join(this.#path, '..'), { recursive: true });
       appendFileSync(this.#path, `${JSON.stringify({ text: this.#redact(text) })}\n`, { mode: 0o600 });
-      if (statSync(this.#path).size > BYTES_MAX) shorten(this.#path);
+      if (statSync(this.#path).size > BYTES_MAX) shortenChatHistory(this.#path);
     });
   }
 }
 
-function read(path: string): string[] {
+function readChatHistoryFile(path: string): string[] {
   const lines = readFileSync(path, 'utf8').split('\n').slice(-ENTRIES_MAX);
   return lines.flatMap((line) => {
-    const entry = quietly(() => JSON.parse(line) as { readonly text?: unknown });
+    const entry = ignoreHistoryErrors(() => JSON.parse(line) as { readonly text?: unknown });
     return typeof entry?.text === 'string' ? [entry.text] : [];
   });
 }
 
-function shorten(path: string): void {
-  const lines = read(path).slice(-ENTRIES_MAX / 2);
+function shortenChatHistory(path: string): void {
+  const lines = readChatHistoryFile(path).slice(-ENTRIES_MAX / 2);
   writeFileSync(`${path}.new`, lines.map((text) => `${JSON.stringify({ text })}\n`).join(''), { mode: 0o600 });
   renameSync(`${path}.new`, path);
 }
 
 /** Undefined for a problem of the file system, or a line that is not JSON. */
-function quietly<Value>(work: () => Value): Value | undefined {
+function ignoreHistoryErrors<Value>(work: () => Value): Value | undefined {
   try {
     return work();
   } catch (error) {

@@ -8,14 +8,14 @@
 //   Shift-Tab changes the mode, Ctrl-O shows more of a call's output, Ctrl-R searches the history.
 //   Text typed before a question never answers it.
 
-import { type Io, isGone } from '../../io.ts';
-import { isAscii, type Style, styleFor } from '../../views/text/style.ts';
+import { type Io, isOutputGone } from '../../io.ts';
+import { isAsciiTerminal, type Style, textStyle } from '../../views/text/style.ts';
 import { type Choice, Chooser } from '../screen/chooser.ts';
-import { type FooterParts, footerOf, promptRows } from '../screen/footer.ts';
+import { type FooterParts, chatFooter, chatPromptRows } from '../screen/footer.ts';
 import type { Screen } from '../screen/screen.ts';
-import { type Draft, draftOf, edited, EMPTY } from '../../terminal/draft.ts';
+import { type Draft, newDraft, editDraft, EMPTY } from '../../terminal/draft.ts';
 import { Editor, type EditorOptions } from './editor.ts';
-import { isCtrl, type Key, Keyboard } from '../../terminal/keyboard.ts';
+import { isCtrlKey, type Key, Keyboard } from '../../terminal/keyboard.ts';
 import { Queue, type When } from './queue.ts';
 
 const LEAVE_NOTE = 'Ctrl-C once more leaves';
@@ -59,10 +59,10 @@ export class Terminal {
   constructor(io: Pick<Io, 'stdin' | 'stdout' | 'env' | 'job'>, options: TerminalOptions) {
     this.#io = io;
     this.#options = options;
-    this.#style = styleFor(io.stdout, io.env);
+    this.#style = textStyle(io.stdout, io.env);
     this.#editor = new Editor(options);
     this.#keyboard = new Keyboard(io, (key) => this.#hear(key), this.#gone);
-    options.screen.showFooter(() => footerOf(this.#parts(), options.screen));
+    options.screen.showFooter(() => chatFooter(this.#parts(), options.screen));
     io.stdout.on('resize', this.#repaint);
   }
 
@@ -167,12 +167,12 @@ export class Terminal {
       menu: this.#question === undefined ? menu : undefined,
       note: searchNote ?? (this.#isWarned ? LEAVE_NOTE : [mode(), hint].filter((each) => each !== '').join(' · ')),
       style: this.#style,
-      isAscii: isAscii(this.#io.env),
+      isAscii: isAsciiTerminal(this.#io.env),
     };
   }
 
   get #prompt(): string {
-    return isAscii(this.#io.env) ? '> ' : '❯ ';
+    return isAsciiTerminal(this.#io.env) ? '> ' : '❯ ';
   }
 
   #hear(key: Key): void {
@@ -183,19 +183,19 @@ export class Terminal {
   }
 
   #answer(key: Key, question: Question): void {
-    if (key.name === 'escape' || isCtrl(key, 'c')) return this.#interrupt(key);
-    if (isCtrl(key, 'd') && question.draft.text === '') return question.settle(undefined);
+    if (key.name === 'escape' || isCtrlKey(key, 'c')) return this.#interrupt(key);
+    if (isCtrlKey(key, 'd') && question.draft.text === '') return question.settle(undefined);
     if (key.name === 'return' || key.name === 'enter') return question.settle(question.draft.text);
-    question.draft = edited(question.draft, { ...key, text: key.text.replaceAll('\n', ' ') }) ?? question.draft;
+    question.draft = editDraft(question.draft, { ...key, text: key.text.replaceAll('\n', ' ') }) ?? question.draft;
   }
 
   #press(key: Key): void {
     const wasWarned = this.#isWarned;
     this.#isWarned = false;
     if (key.name === 'shift-tab') return this.#options.changeMode();
-    if (isCtrl(key, 'o')) return this.#options.expand();
-    if (isCtrl(key, 'l')) return this.#options.screen.clear();
-    if (isCtrl(key, 'z')) return this.#sleep();
+    if (isCtrlKey(key, 'o')) return this.#options.expand();
+    if (isCtrlKey(key, 'l')) return this.#options.screen.clear();
+    if (isCtrlKey(key, 'z')) return this.#sleep();
     if (this.#settle === undefined ? this.#pressAtWork(key) : this.#pressAtRest(key, wasWarned)) return;
     const pressed = this.#editor.press(key);
     if (typeof pressed === 'object') this.#send(pressed.send);
@@ -204,12 +204,12 @@ export class Terminal {
   /** Returns true if the key is no key for the editor. */
   #pressAtRest(key: Key, wasWarned: boolean): boolean {
     if (this.#editor.searchNote !== undefined) return false;
-    if (isCtrl(key, 'd') && this.#editor.isEmpty) {
+    if (isCtrlKey(key, 'd') && this.#editor.isEmpty) {
       this.#print(this.#prompt, '');
       this.#settle?.({ leave: 'end' });
       return true;
     }
-    if (!isCtrl(key, 'c')) return false;
+    if (!isCtrlKey(key, 'c')) return false;
     if (!this.#editor.isEmpty) this.#takeHeld(EMPTY);
     else if (wasWarned) this.#settle?.({ leave: 'interrupt' });
     else this.#isWarned = true;
@@ -219,14 +219,14 @@ export class Terminal {
   #pressAtWork(key: Key): boolean {
     const { menu, searchNote, isEmpty } = this.#editor;
     const isBusy = menu !== undefined || searchNote !== undefined;
-    if (isCtrl(key, 'c') || (key.name === 'escape' && !isBusy)) this.#interrupt(key);
+    if (isCtrlKey(key, 'c') || (key.name === 'escape' && !isBusy)) this.#interrupt(key);
     else if (key.name === 'tab' && !isBusy) {
       this.#when = this.#when === 'step' ? 'turn' : 'step';
       if (isEmpty) this.queue.toggleLast();
     } else if (key.name === 'up' && isEmpty) {
       const taken = this.queue.takeBack();
       if (taken === undefined) return false;
-      this.#editor.set(draftOf(taken));
+      this.#editor.set(newDraft(taken));
     } else return false;
     return true;
   }
@@ -250,7 +250,7 @@ export class Terminal {
     const held = this.queue.takeHeld();
     if (held !== undefined) {
       if (otherwise === undefined && !this.#editor.isEmpty) this.#aside ??= this.#editor.draft;
-      return this.#editor.set(draftOf(held));
+      return this.#editor.set(newDraft(held));
     }
     const draft = this.#aside ?? otherwise ?? this.#editor.draft;
     this.#aside = undefined;
@@ -258,7 +258,7 @@ export class Terminal {
   }
 
   #interrupt(key: Key): void {
-    if (isCtrl(key, 'c') && this.#isInterrupted) this.#wishes?.leave();
+    if (isCtrlKey(key, 'c') && this.#isInterrupted) this.#wishes?.leave();
     else this.#wishes?.interrupt();
     this.queue.hold();
     this.#isInterrupted = true;
@@ -267,7 +267,9 @@ export class Terminal {
   /** Prints a prompt and what was typed behind it, as text that stays. */
   #print(prompt: string, text: string): void {
     const { screen } = this.#options;
-    screen.print(`${promptRows(draftOf(text), { prompt, style: this.#style, columns: screen.columns }).join('\n')}\n`);
+    screen.print(
+      `${chatPromptRows(newDraft(text), { prompt, style: this.#style, columns: screen.columns }).join('\n')}\n`,
+    );
   }
 
   #sleep(): void {
@@ -276,7 +278,7 @@ export class Terminal {
   }
 
   readonly #repaint = (): void => {
-    if (!isGone(this.#io.stdout)) this.#options.screen.paint();
+    if (!isOutputGone(this.#io.stdout)) this.#options.screen.paint();
   };
 }
 

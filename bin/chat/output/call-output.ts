@@ -1,6 +1,6 @@
 // Output of calls while they run: the last lines of each, or as many as the screen holds once the user asks for more.
 
-import { clean, Cleaner, cut } from '../../views/text/terminal-text.ts';
+import { cleanText, Cleaner, cutText } from '../../views/text/terminal-text.ts';
 
 const LINES_SHOWN = 5;
 const LINES_KEPT = 500;
@@ -26,7 +26,7 @@ export class CallOutput {
   /** `output`: the whole output of the call, for `last`. */
   end(callId: string, output: string): void {
     this.#running.delete(callId);
-    this.#last = clean(output).split('\n').slice(-LINES_KEPT);
+    this.#last = cleanText(output).split('\n').slice(-LINES_KEPT);
   }
 
   /** The output of the call that ended last. */
@@ -41,7 +41,7 @@ export class CallOutput {
   rows(columns: number): readonly string[] {
     return [...this.#running.values()].flatMap(({ lines }) => {
       const told = lines.at(-1) === '' ? lines.slice(0, -1) : lines;
-      return told.slice(this.isExpanded ? 0 : -LINES_SHOWN).map((line) => `      ${cut(line, columns - 7)}`);
+      return told.slice(this.isExpanded ? 0 : -LINES_SHOWN).map((line) => `      ${cutText(line, columns - 7)}`);
     });
   }
 }

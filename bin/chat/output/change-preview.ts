@@ -3,13 +3,13 @@
 import { changeOf } from '@drover/core/tools/files/preview';
 import type { Style } from '../../views/text/style.ts';
 import type { Preview } from '../../terminal/person.ts';
-import { numberedDiff } from './numbered-diff.ts';
+import { formatNumberedDiff } from './numbered-diff.ts';
 
 export type PreviewLooks = { readonly style: Style; readonly columns: () => number };
 
-export function changePreview(cwd: string, { style, columns }: PreviewLooks): Preview {
+export function previewChangeInChat(cwd: string, { style, columns }: PreviewLooks): Preview {
   return async ({ tool, input }) => {
     const diff = await changeOf({ tool, input, cwd });
-    return diff === undefined ? '' : numberedDiff(diff, { style, columns: columns() });
+    return diff === undefined ? '' : formatNumberedDiff(diff, { style, columns: columns() });
   };
 }

@@ -2,9 +2,9 @@
 
 import type { Shown } from '@drover/core/bus';
 import type { Io } from '../../io.ts';
-import { shortDuration } from '../../views/text/figures.ts';
-import { styleFor } from '../../views/text/style.ts';
-import { viewOf } from '../../views/lines.ts';
+import { shortDurationText } from '../../views/text/figures.ts';
+import { textStyle } from '../../views/text/style.ts';
+import { openLinesView } from '../../views/lines.ts';
 import type { View } from '../../views/view.ts';
 import type { Screen } from '../screen/screen.ts';
 import { CallOutput } from './call-output.ts';
@@ -86,7 +86,7 @@ export class ChatView implements View {
       this.#calls.isExpanded = !this.#calls.isExpanded;
       this.#options.screen.refresh();
     } else if (this.#calls.last.length > 0) {
-      const dim = styleFor(this.#options.screen.output, this.#options.env);
+      const dim = textStyle(this.#options.screen.output, this.#options.env);
       const rows = this.#calls.last.map((line) => dim('dim', `      ${line}`));
       this.#options.screen.print(`${rows.join('\n')}\n`);
     }
@@ -104,7 +104,10 @@ export class ChatView implements View {
 
   #newLines(): View {
     const { screen, env } = this.#options;
-    return viewOf(screen.output, env, { asked: 'asked shown', speech: () => (this.#speech = this.#newSpeech()) });
+    return openLinesView(screen.output, env, {
+      asked: 'asked shown',
+      speech: () => (this.#speech = this.#newSpeech()),
+    });
   }
 
   #newSpeech(): MarkdownSpeech {
@@ -125,7 +128,7 @@ export class ChatView implements View {
   #live(): readonly string[] {
     if (this.#isSpeaking) return this.#speech.live();
     const { screen, env } = this.#options;
-    return this.#calls.rows(screen.columns).map((row) => styleFor(screen.output, env)('dim', row));
+    return this.#calls.rows(screen.columns).map((row) => textStyle(screen.output, env)('dim', row));
   }
 
   #tick(): void {
@@ -133,7 +136,7 @@ export class ChatView implements View {
     const what = this.#isInterrupted ? 'stopping' : 'working';
     const keys = this.#isInterrupted ? 'Ctrl-C leaves at once' : 'Esc interrupts';
     const more = this.#calls.isRunning ? ` · Ctrl-O shows ${this.#calls.isExpanded ? 'less' : 'more'}` : '';
-    this.#options.status(`  … ${what} ${shortDuration(Date.now() - this.#begunAt)} · ${keys}${more}`);
+    this.#options.status(`  … ${what} ${shortDurationText(Date.now() - this.#begunAt)} · ${keys}${more}`);
   }
 
   #rest(): void {

@@ -3,21 +3,21 @@
 import type { Recorded } from '@drover/protocol/events';
 import type { JsonObject } from '@drover/protocol/json';
 import { isCutOff } from '@drover/core/model/partial-answer';
-import { eventsIn } from '../../history/journal.ts';
+import { listStoredEvents } from '../../history/journal.ts';
 
-export function lastTurn(records: readonly JsonObject[]): readonly Recorded[] {
-  const events = eventsIn({ records, live: false }); // read before this process resumes the session
-  const last = events.findLast(isAsked)?.turn;
+export function lastTurnForChat(records: readonly JsonObject[]): readonly Recorded[] {
+  const events = listStoredEvents({ records, live: false }); // read before this process resumes the session
+  const last = events.findLast(isUserMessageEvent)?.turn;
   // Steering messages belong to the turn too.
-  const begun = events.findIndex((event) => isAsked(event) && event.turn === last);
-  return events.slice(Math.max(begun, 0)).filter(isTold);
+  const begun = events.findIndex((event) => isUserMessageEvent(event) && event.turn === last);
+  return events.slice(Math.max(begun, 0)).filter(isShownInLastTurn);
 }
 
-function isAsked(event: Recorded): boolean {
+function isUserMessageEvent(event: Recorded): boolean {
   return event.type === 'message_end' && event.message.role === 'user';
 }
 
-function isTold(event: Recorded): boolean {
+function isShownInLastTurn(event: Recorded): boolean {
   switch (event.type) {
     case 'message_end':
       return event.message.role === 'user' || isCutOff(event.message);

@@ -1,12 +1,12 @@
 // A unified diff for a user: each line with its number, added lines green and removed ones red.
 
 import type { Style } from '../../views/text/style.ts';
-import { clean, cut } from '../../views/text/terminal-text.ts';
+import { cleanText, cutText } from '../../views/text/terminal-text.ts';
 
 const NUMBER_COLUMNS = 5;
 
 /** Whole lines; empty for an empty diff. */
-export function numberedDiff(
+export function formatNumberedDiff(
   diff: string,
   { style, columns }: { readonly style: Style; readonly columns: number },
 ): string {
@@ -26,8 +26,8 @@ export function numberedDiff(
     if (!line.startsWith('+')) before += 1;
     if (!line.startsWith('-')) after += 1;
     const format = line.startsWith('+') ? 'green' : line.startsWith('-') ? 'red' : 'dim';
-    const text = clean(line.replaceAll('\t', '  ')).replaceAll('\n', ' ');
-    rows.push(style(format, cut(`${String(number).padStart(NUMBER_COLUMNS + 2)} ${text}`, columns - 1)));
+    const text = cleanText(line.replaceAll('\t', '  ')).replaceAll('\n', ' ');
+    rows.push(style(format, cutText(`${String(number).padStart(NUMBER_COLUMNS + 2)} ${text}`, columns - 1)));
   }
   return rows.map((row) => `${row}\n`).join('');
 }

@@ -12,21 +12,26 @@ const NAMES: Readonly<Record<Message['role'], string>> = {
 };
 
 /** The tools take the rest of the estimate. */
-export function promptParts({ conversation, tokens }: Session): readonly (readonly [name: string, tokens: number])[] {
+export function measurePromptParts({
+  conversation,
+  tokens,
+}: Session): readonly (readonly [name: string, tokens: number])[] {
   const sizeOf = (text: string): number => Math.ceil(text.length / CHARS_PER_TOKEN);
   const system = sizeOf(conversation.system);
   const roles = (['user', 'assistant', 'tool'] as const).map(
     (role) =>
       [
         NAMES[role],
-        conversation.messages.filter((each) => each.role === role).reduce((sum, each) => sum + sizeOf(textOf(each)), 0),
+        conversation.messages
+          .filter((each) => each.role === role)
+          .reduce((sum, each) => sum + sizeOf(textOfMessage(each)), 0),
       ] as const,
   );
   const tools = Math.max(tokens.estimate - system - roles.reduce((sum, [, size]) => sum + size, 0), 0);
   return [['system prompt', system], ['tools', tools], ...roles];
 }
 
-function textOf(message: Message): string {
+function textOfMessage(message: Message): string {
   return message.role === 'tool'
     ? message.results.map(({ output }) => output).join('')
     : JSON.stringify(message.content);

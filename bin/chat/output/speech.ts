@@ -1,8 +1,8 @@
 // Speech of the agent in a chat, as Markdown: finished blocks stay on the screen, the last one is painted until it is.
 
-import { isAscii, styleFor } from '../../views/text/style.ts';
-import { knowsLinks } from '../../views/markdown/links.ts';
-import { MarkdownStream, prepare } from '../../views/markdown/markdown-stream.ts';
+import { isAsciiTerminal, textStyle } from '../../views/text/style.ts';
+import { terminalKnowsLinks } from '../../views/markdown/links.ts';
+import { MarkdownStream, prepareMarkdown } from '../../views/markdown/markdown-stream.ts';
 import type { Looks } from '../../views/markdown/spans.ts';
 import type { Speech } from '../../views/lines.ts';
 import type { Io } from '../../io.ts';
@@ -14,23 +14,23 @@ export class MarkdownSpeech implements Speech {
   #line = ''; // the last line, for the language of a fence
 
   constructor(screen: Pick<Screen, 'columns' | 'output'>, env: Io['env']) {
-    const looks = looksFor(screen, env);
+    const looks = speechLooks(screen, env);
     this.#isColoured = looks.isColoured;
     this.#stream = new MarkdownStream({ columns: () => screen.columns - 1, looks });
   }
 
   /** Loads what the text needs. Call it before the text is pushed. */
   ready(text: string): Promise<unknown> | undefined {
-    return prepare(this.#line + text, this.#isColoured);
+    return prepareMarkdown(this.#line + text, this.#isColoured);
   }
 
   push(text: string): string {
     this.#line = (this.#line + text).slice((this.#line + text).lastIndexOf('\n') + 1);
-    return lines(this.#stream.push(text));
+    return speechLines(this.#stream.push(text));
   }
 
   flush(): string {
-    return this.#stream.tail.trim() === '' ? '' : lines(this.#stream.end());
+    return this.#stream.tail.trim() === '' ? '' : speechLines(this.#stream.end());
   }
 
   /** The rows that may still change. */
@@ -39,12 +39,12 @@ export class MarkdownSpeech implements Speech {
   }
 }
 
-function lines(rows: readonly string[]): string {
+function speechLines(rows: readonly string[]): string {
   return rows.length === 0 ? '' : `${rows.join('\n')}\n`;
 }
 
-function looksFor({ output }: Pick<Screen, 'output'>, env: Io['env']): Looks {
-  const style = styleFor(output, env);
+function speechLooks({ output }: Pick<Screen, 'output'>, env: Io['env']): Looks {
+  const style = textStyle(output, env);
   const isColoured = style('bold', 'x') !== 'x';
-  return { style, isColoured, isAscii: isAscii(env), hasLinks: isColoured && knowsLinks(env, true) };
+  return { style, isColoured, isAscii: isAsciiTerminal(env), hasLinks: isColoured && terminalKnowsLinks(env, true) };
 }

@@ -1,10 +1,10 @@
 // A list to choose from, in the place of the draft: typing narrows it, arrows move, Enter takes, Esc leaves.
 
 import type { Style } from '../../views/text/style.ts';
-import { cell, clean, cut } from '../../views/text/terminal-text.ts';
-import { fuzzy } from '../complete/fuzzy.ts';
-import { type Draft, edited, EMPTY } from '../../terminal/draft.ts';
-import { isCtrl, type Key } from '../../terminal/keyboard.ts';
+import { textCell, cleanText, cutText } from '../../views/text/terminal-text.ts';
+import { searchFuzzy } from '../complete/fuzzy.ts';
+import { type Draft, editDraft, EMPTY } from '../../terminal/draft.ts';
+import { isCtrlKey, type Key } from '../../terminal/keyboard.ts';
 import type { Footer } from '../../terminal/draft-rows.ts';
 
 const ROWS_MAX = 12;
@@ -31,7 +31,7 @@ export class Chooser {
 
   press(key: Key): void {
     const { length } = this.#found;
-    if (key.name === 'escape' || isCtrl(key, 'c') || isCtrl(key, 'd')) return this.settle(undefined);
+    if (key.name === 'escape' || isCtrlKey(key, 'c') || isCtrlKey(key, 'd')) return this.settle(undefined);
     if (key.name === 'return') {
       const chosen = this.#found[this.#selected];
       if (chosen !== undefined) this.settle(this.#choices.indexOf(chosen));
@@ -41,7 +41,7 @@ export class Chooser {
       if (length > 0) this.#selected = (this.#selected + (key.name === 'down' ? 1 : length - 1)) % length;
       return;
     }
-    const next = edited(this.#query, { ...key, text: key.text.replaceAll('\n', ' ') });
+    const next = editDraft(this.#query, { ...key, text: key.text.replaceAll('\n', ' ') });
     if (next === undefined) return;
     if (next.text !== this.#query.text) this.#selected = 0;
     this.#query = next;
@@ -55,22 +55,22 @@ export class Chooser {
     const widest = Math.min(Math.max(0, ...shown.map(({ label }) => label.length)), Math.floor(columns / 2));
     const lines = shown.map(({ label, about }, at) => {
       const isSelected = from + at === this.#selected;
-      const line = cut(
-        `${isSelected ? '▸ ' : '  '}${cell(label, widest).padEnd(widest)}  ${clean(about)}`,
+      const line = cutText(
+        `${isSelected ? '▸ ' : '  '}${textCell(label, widest).padEnd(widest)}  ${cleanText(about)}`,
         columns - 1,
       );
       return isSelected ? style('cyan', line) : line;
     });
-    const prompt = cut(`${this.#title}: ${clean(this.#query.text)}`, columns - 1);
+    const prompt = cutText(`${this.#title}: ${cleanText(this.#query.text)}`, columns - 1);
     const keys = found.length === 0 ? 'nothing matches · Esc leaves' : 'arrows move · Enter takes it · Esc leaves';
     return {
-      rows: [style('bold', prompt), ...lines, style('dim', cut(keys, columns - 1))],
+      rows: [style('bold', prompt), ...lines, style('dim', cutText(keys, columns - 1))],
       row: 0,
       column: Math.min(prompt.length, columns - 1),
     };
   }
 
   get #found(): readonly Choice[] {
-    return fuzzy(this.#query.text, this.#choices, ({ label, about }) => `${label} ${about}`);
+    return searchFuzzy(this.#query.text, this.#choices, ({ label, about }) => `${label} ${about}`);
   }
 }

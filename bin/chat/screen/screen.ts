@@ -6,9 +6,9 @@
 //   3. Each paint is one write, between the marks of a synchronized update.
 
 import { Writable } from 'node:stream';
-import { isGone, type Output } from '../../io.ts';
+import { isOutputGone, type Output } from '../../io.ts';
 import type { Footer } from '../../terminal/draft-rows.ts';
-import { columnsOf, widthOfText } from '../../views/text/terminal-text.ts';
+import { terminalColumns, widthOfText } from '../../views/text/terminal-text.ts';
 
 const ROWS_DEFAULT = 24;
 const FRAME_MS = 40;
@@ -44,7 +44,7 @@ export class Screen {
   }
 
   get columns(): number {
-    return columnsOf(this.#terminal);
+    return terminalColumns(this.#terminal);
   }
 
   get rows(): number {
@@ -79,7 +79,7 @@ export class Screen {
 
   /** Takes the region off the screen, until the next paint. */
   erase(): void {
-    if (isGone(this.#terminal)) return;
+    if (isOutputGone(this.#terminal)) return;
     this.#terminal.write(this.#home());
     this.#painted = undefined;
   }
@@ -96,7 +96,7 @@ export class Screen {
     this.erase();
     this.#isClosed = true;
     clearTimeout(this.#frame);
-    if (this.#open !== '' && !isGone(this.#terminal)) this.#terminal.write(`${this.#open}\n`);
+    if (this.#open !== '' && !isOutputGone(this.#terminal)) this.#terminal.write(`${this.#open}\n`);
   }
 
   #append(text: string, done: () => void): void {
@@ -109,7 +109,7 @@ export class Screen {
   #write(text: string, done: () => void): void {
     clearTimeout(this.#frame);
     this.#frame = undefined;
-    if (isGone(this.#terminal)) return done();
+    if (isOutputGone(this.#terminal)) return done();
     if (this.#isClosed) return void this.#terminal.write(text, () => done());
     const home = this.#home();
     const region = this.#region();

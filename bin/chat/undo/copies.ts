@@ -53,11 +53,11 @@ export class Copies {
 
   /** Hash of the content now; null if there is no file. */
   hashOf(path: string): Promise<string | null> {
-    return hashOf(join(this.#cwd, path));
+    return hashUndoCopy(join(this.#cwd, path));
   }
 
   async hashBefore({ copy }: Copy): Promise<string | null> {
-    return copy === null ? null : hashOf(join(this.#folder, copy));
+    return copy === null ? null : hashUndoCopy(join(this.#folder, copy));
   }
 
   async textOf({ copy }: Copy): Promise<string | undefined> {
@@ -89,23 +89,23 @@ export class Copies {
         isFile: kind.file,
       };
     } catch (error) {
-      if (isMissing(error)) return undefined;
+      if (isMissingCopy(error)) return undefined;
       throw error;
     }
   }
 }
 
-async function hashOf(path: string): Promise<string | null> {
+async function hashUndoCopy(path: string): Promise<string | null> {
   const hash = createHash('sha256');
   try {
     for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
     return hash.digest('hex');
   } catch (error) {
-    if (isMissing(error)) return null;
+    if (isMissingCopy(error)) return null;
     throw error;
   }
 }
 
-function isMissing(error: unknown): boolean {
+function isMissingCopy(error: unknown): boolean {
   return error instanceof Error && 'code' in error && ['ENOENT', 'ENOTDIR', 'EISDIR'].includes(String(error.code));
 }

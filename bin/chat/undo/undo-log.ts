@@ -15,7 +15,7 @@ import { tidyPath } from '@drover/core/tools/files/paths';
 import type { Tool } from '@drover/core/tools/tool';
 import type { Json } from '@drover/protocol/json';
 import { Copies, type Copy } from './copies.ts';
-import { type Folder, listFiles } from '../list-files.ts';
+import { type Folder, listChatFiles } from '../list-files.ts';
 
 const OPEN = 'open.json';
 
@@ -68,7 +68,7 @@ export class UndoLog {
     await this.#last;
     if (this.#open.size === 0 && !this.#isWhole) return 0;
     if (this.#isWhole)
-      for (const path of await listFiles(this.#place))
+      for (const path of await listChatFiles(this.#place))
         if (!this.#open.has(path)) this.#open.set(path, { path, copy: null, mode: 0, stamp: null });
     const files: Changed[] = [];
     for (const copy of this.#open.values()) {
@@ -115,7 +115,7 @@ export class UndoLog {
 
   async #copyAll(): Promise<void> {
     if (this.#isWhole) return;
-    await this.#copy(await listFiles(this.#place));
+    await this.#copy(await listChatFiles(this.#place));
     this.#isWhole = true;
     await this.#writeOpen();
   }

@@ -2,7 +2,7 @@
 
 import { fallbackWords, movedWords, placementWords, type Recorded } from '@drover/protocol/events';
 import type { Message } from '@drover/protocol/messages';
-import { count, dollars, duration, tokens } from '../../views/text/figures.ts';
+import { countText, dollarsText, durationText, tokensText } from '../../views/text/figures.ts';
 
 const COMMIT_CHARS = 8;
 
@@ -12,7 +12,7 @@ type Known = Recorded | Partial;
 
 /** Record types that are missing here need no further words. */
 const GISTS: { readonly [Type in Known['type']]?: (record: Extract<Known, { readonly type: Type }>) => string } = {
-  partial: (record) => `${count(record.text.length)} characters of ${record.kind} so far noted`,
+  partial: (record) => `${countText(record.text.length)} characters of ${record.kind} so far noted`,
   run_start: (record) => `${record.resumed ? 'goes on with' : 'begins'}: ${record.goal}`,
   plan_ready: (record) => `plan ${record.round}: ${record.tasks.map(({ id }) => id).join(', ')}`,
   plan_proposed: (record) => `waits for approval: ${record.tasks.map(({ id }) => id).join(', ')}`,
@@ -24,30 +24,35 @@ const GISTS: { readonly [Type in Known['type']]?: (record: Extract<Known, { read
   task_message: ({ text }) => `the user writes: ${text}`,
   task_message_delivered: () => 'the worker has the message of the user',
   task_start: (record) =>
-    `from ${short(record.base)} in ${record.workspace}${record.host === undefined ? '' : ` on ${record.host}`}`,
+    `from ${shortCommit(record.base)} in ${record.workspace}${record.host === undefined ? '' : ` on ${record.host}`}`,
   placement: placementWords,
   task_end: (record) =>
-    `${endingWords(record.status, record.reason ?? record.summary)}${record.again ? '; it is tried again' : ''}`,
+    `${recordEndingWords(record.status, record.reason ?? record.summary)}${record.again ? '; it is tried again' : ''}`,
   attempt_moved: movedWords,
-  merge_start: (record) => `${short(record.commit)} onto ${short(record.onto)}`,
-  merge_end: (record) => `${endingWords(record.outcome, record.reason)}${record.again ? '; it is tried again' : ''}`,
-  gate_start: (record) => `${record.command}${tested(record)}`,
+  merge_start: (record) => `${shortCommit(record.commit)} onto ${shortCommit(record.onto)}`,
+  merge_end: (record) =>
+    `${recordEndingWords(record.outcome, record.reason)}${record.again ? '; it is tried again' : ''}`,
+  gate_start: (record) => `${record.command}${testedGist(record)}`,
   gate_end: (record) =>
-    `${record.command} ${record.passed ? 'passes' : 'fails'}${record.flaky ? ' at the second try' : ''}${tested(record)}`,
-  throttle_wait: (record) => `${duration(record.waitMs)}: ${record.reason}`,
-  budget: (record) => [...tokens(record.usage), ...costWords(record.cost)].join(', '),
+    `${record.command} ${record.passed ? 'passes' : 'fails'}${record.flaky ? ' at the second try' : ''}${testedGist(record)}`,
+  throttle_wait: (record) => `${durationText(record.waitMs)}: ${record.reason}`,
+  budget: (record) => [...tokensText(record.usage), ...recordCostWords(record.cost)].join(', '),
   run_end: (record) =>
     [
-      endingWords(record.outcome, record.reason),
+      recordEndingWords(record.outcome, record.reason),
       ...record.tasks.map(({ task, status }) => `${task} ${status}`),
-      ...costWords(record.cost),
+      ...recordCostWords(record.cost),
     ].join(', '),
   session_start: (record) => `${record.model} in ${record.cwd}`,
   session_end: (record) =>
-    [endingWords(record.outcome, record.reason), ...tokens(record.usage), ...costWords(record.cost)].join(', '),
+    [
+      recordEndingWords(record.outcome, record.reason),
+      ...tokensText(record.usage),
+      ...recordCostWords(record.cost),
+    ].join(', '),
   message_start: (record) => record.role,
   message_end: (record) =>
-    `${record.message.role}: ${messageGist(record.message)}${record.kept === false ? ' (not kept)' : ''}`,
+    `${record.message.role}: ${summarizeMessageRecord(record.message)}${record.kept === false ? ' (not kept)' : ''}`,
   text_end: ({ text }) => text,
   thinking_end: ({ text }) => text,
   text_delta: ({ delta }) => delta,
@@ -61,43 +66,43 @@ const GISTS: { readonly [Type in Known['type']]?: (record: Extract<Known, { read
   permission_request: (record) => `${record.summary} — ${record.why}`,
   permission_decision: (record) => `${record.summary} — ${record.allowed ? 'allowed' : 'not allowed'} by ${record.by}`,
   awaiting_tool_execution: (record) => record.calls.map(({ summary }) => summary).join(', '),
-  usage: (record) => [...tokens(record.usage), ...costWords(record.requestCost)].join(', '),
-  retry: (record) => `${record.reason}; again in ${duration(record.delayMs)}`,
+  usage: (record) => [...tokensText(record.usage), ...recordCostWords(record.requestCost)].join(', '),
+  retry: (record) => `${record.reason}; again in ${durationText(record.delayMs)}`,
   model_fallback: fallbackWords,
   attempt_discarded: ({ reason }) => reason,
-  compaction_start: (record) => `${count(record.tokens)} tokens`,
-  compaction_end: (record) => `${count(record.tokens)} tokens${record.ok ? '' : ', failed'}`,
+  compaction_start: (record) => `${countText(record.tokens)} tokens`,
+  compaction_end: (record) => `${countText(record.tokens)} tokens${record.ok ? '' : ', failed'}`,
   warning: (record) => record.message,
   incomplete: ({ reason }) => reason,
   error: ({ reason }) => reason,
 };
 
 /** Empty for records whose type says everything, and for unknown ones. */
-export function gistOf(record: Known): string {
+export function summarizeRecord(record: Known): string {
   // Later versions of drover may write other types.
   if (!Object.hasOwn(GISTS, record.type)) return '';
   return (GISTS[record.type] as (record: Known) => string)(record);
 }
 
 /** The tasks whose work a gate tests; a session has none. */
-function tested({ tasks, base }: { readonly tasks: readonly string[]; readonly base?: true }): string {
+function testedGist({ tasks, base }: { readonly tasks: readonly string[]; readonly base?: true }): string {
   if (base) return ', on the base commit';
   return tasks.length === 0 ? '' : `, with ${tasks.join(', ')}`;
 }
 
-function short(commit: string): string {
+function shortCommit(commit: string): string {
   return commit.slice(0, COMMIT_CHARS);
 }
 
-function endingWords(outcome: string, reason: string | undefined): string {
+function recordEndingWords(outcome: string, reason: string | undefined): string {
   return reason === undefined ? outcome : `${outcome}: ${reason}`;
 }
 
-function costWords(cost: number | undefined): readonly string[] {
-  return cost === undefined ? [] : [dollars(cost)];
+function recordCostWords(cost: number | undefined): readonly string[] {
+  return cost === undefined ? [] : [dollarsText(cost)];
 }
 
-function messageGist(message: Message): string {
+function summarizeMessageRecord(message: Message): string {
   switch (message.role) {
     case 'user':
       return message.content.map((part) => (part.type === 'text' ? part.text : `[${part.mediaType}]`)).join(' ');

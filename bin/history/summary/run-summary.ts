@@ -6,11 +6,11 @@ import type { DeniedCall } from '@drover/core/permission/denied-calls';
 import { isUnchanged, rowsOf, type TaskProgress } from '@drover/coordinator/view/state';
 import type { Usage } from '@drover/protocol/messages';
 import { type Delivered, type RunSettings, type TaskRow, isDone } from '@drover/protocol/run';
-import { deniedLines } from '../../views/text/call-result.ts';
-import { ago, count, dollars, duration, moment, tokens } from '../../views/text/figures.ts';
-import { looksOfTask } from '../../views/text/style.ts';
-import { cell, widthOfText } from '../../views/text/terminal-text.ts';
-import { factLines, heading, type Paper } from '../facts.ts';
+import { deniedCallLines } from '../../views/text/call-result.ts';
+import { agoText, countText, dollarsText, durationText, momentText, tokensText } from '../../views/text/figures.ts';
+import { taskTextStyle } from '../../views/text/style.ts';
+import { textCell, widthOfText } from '../../views/text/terminal-text.ts';
+import { formatHistoryFacts, historyHeading, type Paper } from '../facts.ts';
 import type { KeptRun } from '../run.ts';
 import { looksOf, type State } from '../state.ts';
 
@@ -41,13 +41,13 @@ export type RunSummary = {
   readonly answer?: string;
 };
 
-export function runSummaryOf({ id, past, state, live, failure, problem }: KeptRun): RunSummary {
+export function summarizeRun({ id, past, state, live, failure, problem }: KeptRun): RunSummary {
   const { end, cost } = state;
   const reason = problem ?? end?.reason;
   return {
     kind: 'run',
     id,
-    state: live ? 'live' : stateIn(failure?.kind, end?.outcome, past !== undefined),
+    state: live ? 'live' : runSummaryState(failure?.kind, end?.outcome, past !== undefined),
     live,
     canGoOn: past !== undefined && failure === undefined && canGoOn(state),
     awaitsApproval: !live && past !== undefined && awaitsApproval(past),
@@ -56,7 +56,7 @@ export function runSummaryOf({ id, past, state, live, failure, problem }: KeptRu
     updatedAt: past?.records.at(-1)?.at ?? '',
     activeMs: past?.activeMs ?? 0,
     ...(past !== undefined && { settings: past.settings }),
-    tasks: rowsOf(state).map((row) => ({ ...row, ...doingOf(state.tasks.get(row.task)) })),
+    tasks: rowsOf(state).map((row) => ({ ...row, ...taskActivityField(state.tasks.get(row.task)) })),
     denied: state.denied,
     usage: state.usage,
     ...(cost !== undefined && { cost }),
@@ -66,7 +66,7 @@ export function runSummaryOf({ id, past, state, live, failure, problem }: KeptRu
   };
 }
 
-function stateIn(
+function runSummaryState(
   problem: 'journal.damaged' | 'journal.newer' | undefined,
   outcome: State | undefined,
   hasBegun: boolean,
@@ -75,72 +75,72 @@ function stateIn(
   return hasBegun ? (outcome ?? 'open') : 'empty';
 }
 
-function doingOf(task: TaskProgress | undefined): { readonly doing?: string } {
-  return task === undefined || task.endedMs !== undefined ? {} : { doing: doing(task) };
+function taskActivityField(task: TaskProgress | undefined): { readonly doing?: string } {
+  return task === undefined || task.endedMs !== undefined ? {} : { doing: describeTaskActivity(task) };
 }
 
-function doing({ state, doing: what }: TaskProgress): string {
+function describeTaskActivity({ state, doing: what }: TaskProgress): string {
   return what === '' ? state : `${state}: ${what}`;
 }
 
 /** The state of an unfinished run: the known facts, and its plan with the state of each task. */
-export function standingOf(summary: RunSummary, { state: run }: KeptRun, paper: Paper): string {
+export function formatRunSummary(summary: RunSummary, { state: run }: KeptRun, paper: Paper): string {
   const { id, state, reason, startedAt, updatedAt, activeMs, settings, tasks, usage, cost } = summary;
   const looks = looksOf[state];
   const unchanged = run.tasks.values().filter(isUnchanged).toArray().length;
   const landed = tasks.filter(({ status }) => isDone(status)).length - unchanged;
-  const same = unchanged === 0 ? '' : `, ${count(unchanged)} had nothing to change`;
-  const begun = `${moment(startedAt)}, last heard of ${ago(updatedAt, Date.now())}`;
-  const lines = factLines(
+  const same = unchanged === 0 ? '' : `, ${countText(unchanged)} had nothing to change`;
+  const begun = `${momentText(startedAt)}, last heard of ${agoText(updatedAt, Date.now())}`;
+  const lines = formatHistoryFacts(
     [
       ['run', id],
       ['model', settings?.model ?? ''],
       ['folder', settings?.repository ?? ''],
-      ['begun', startedAt === '' ? '' : `${begun}; at work for ${duration(activeMs)}`],
-      ['state', `${looks.word}${reason === undefined || isTold(state) ? '' : `: ${reason}`}`, looks],
+      ['begun', startedAt === '' ? '' : `${begun}; at work for ${durationText(activeMs)}`],
+      ['state', `${looks.word}${reason === undefined || isRunStateShown(state) ? '' : `: ${reason}`}`, looks],
       [
         'tasks',
         tasks.length === 0
           ? summary.awaitsApproval
             ? AWAITS
             : 'there is no plan yet'
-          : `${count(landed)} of ${count(tasks.length)} landed${same}`,
+          : `${countText(landed)} of ${countText(tasks.length)} landed${same}`,
       ],
-      ['denied', deniedLines(summary.denied).join('; ')],
-      ['used', tokens(usage).join(', ')],
-      ['cost', cost === undefined ? '' : dollars(cost)],
+      ['denied', deniedCallLines(summary.denied).join('; ')],
+      ['used', tokensText(usage).join(', ')],
+      ['cost', cost === undefined ? '' : dollarsText(cost)],
     ],
     paper,
   );
-  const plan = planLines([...run.tasks.values()], paper, state === 'live');
-  return heading(settings?.goal ?? '', paper) + lines + (plan === '' ? '' : `\n${plan}`);
+  const plan = runSummaryPlanLines([...run.tasks.values()], paper, state === 'live');
+  return historyHeading(settings?.goal ?? '', paper) + lines + (plan === '' ? '' : `\n${plan}`);
 }
 
 /** Damage of a journal is printed last, where the user sees it. */
-function isTold(state: State): boolean {
+function isRunStateShown(state: State): boolean {
   return state === 'damaged' || state === 'newer';
 }
 
 /** One line per task: mark, name, title, state. */
-function planLines(tasks: readonly TaskProgress[], { columns, style }: Paper, isLive: boolean): string {
-  const names = Math.max(0, ...tasks.map(({ id }) => widthOfText(cell(id, NAME_COLUMNS_MAX))));
-  const looks = tasks.map((task) => (isInterrupted(task, isLive) ? CUT_SHORT : looksOfTask(task)));
+function runSummaryPlanLines(tasks: readonly TaskProgress[], { columns, style }: Paper, isLive: boolean): string {
+  const names = Math.max(0, ...tasks.map(({ id }) => widthOfText(textCell(id, NAME_COLUMNS_MAX))));
+  const looks = tasks.map((task) => (isTaskInterrupted(task, isLive) ? CUT_SHORT : taskTextStyle(task)));
   const words = Math.max(0, ...looks.map(({ word }) => word.length));
   const room = columns - 4 - names - 2 - words - 2;
   const isNarrow = room < TITLE_COLUMNS_MIN;
   const lines = tasks.slice(0, TASKS_LISTED_MAX).map((task, at) => {
     const { sign, format, word } = looks[at] ?? CUT_SHORT;
-    const name = cell(task.id, names);
-    const title = cell(task.plan.title, isNarrow ? columns - 6 - names : room);
+    const name = textCell(task.id, names);
+    const title = textCell(task.plan.title, isNarrow ? columns - 6 - names : room);
     const head = `  ${style(format, sign)} ${name}${' '.repeat(names - widthOfText(name))}  `;
     return isNarrow ? `${head}${title}\n` : `${head}${style(format, word.padEnd(words))}  ${title}\n`;
   });
   const left = tasks.length - TASKS_LISTED_MAX;
-  return lines.join('') + (left > 0 ? `  … and ${count(left)} more\n` : '');
+  return lines.join('') + (left > 0 ? `  … and ${countText(left)} more\n` : '');
 }
 
 /** The attempt began, but no process works on it. */
-export function isInterrupted({ endedMs, isOpen }: TaskProgress, isLive: boolean): boolean {
+export function isTaskInterrupted({ endedMs, isOpen }: TaskProgress, isLive: boolean): boolean {
   return !isLive && endedMs === undefined && isOpen;
 }
 

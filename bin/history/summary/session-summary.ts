@@ -6,10 +6,10 @@ import type { Recorded } from '@drover/protocol/events';
 import type { Past } from '@drover/core/journal/history';
 import { listSessions } from '@drover/core/journal/sessions';
 import type { Usage } from '@drover/protocol/messages';
-import { deniedLines } from '../../views/text/call-result.ts';
-import { ago, count, dollars, moment, tokenFigures, tokens } from '../../views/text/figures.ts';
-import { factLines, heading, type Paper } from '../facts.ts';
-import { eventsIn } from '../journal.ts';
+import { deniedCallLines } from '../../views/text/call-result.ts';
+import { agoText, countText, dollarsText, momentText, tokenFiguresText, tokensText } from '../../views/text/figures.ts';
+import { formatHistoryFacts, historyHeading, type Paper } from '../facts.ts';
+import { listStoredEvents } from '../journal.ts';
 import type { KeptSession } from '../session.ts';
 import { looksOf, type State } from '../state.ts';
 
@@ -33,11 +33,11 @@ export type SessionSummary = {
   readonly tokens?: NonNullable<Past['tokens']>; // tokens of the last prompt
 };
 
-export function summaryOf({ id, home, records, past, live, problem }: KeptSession): SessionSummary | undefined {
+export function summarizeSession({ id, home, records, past, live, problem }: KeptSession): SessionSummary | undefined {
   const row = listSessions(home).find((each) => each.id === id);
   if (row === undefined) return undefined;
-  const events = past === undefined ? [] : eventsIn({ records, live });
-  const reason = problem ?? reasonIn(events, past?.open?.pending ?? []);
+  const events = past === undefined ? [] : listStoredEvents({ records, live });
+  const reason = problem ?? sessionEndReason(events, past?.open?.pending ?? []);
   const { title, startedAt, updatedAt, model, cwd, turns } = row;
   return {
     kind: 'session',
@@ -52,20 +52,23 @@ export function summaryOf({ id, home, records, past, live, problem }: KeptSessio
     turns,
     messages: past?.messages.length ?? 0,
     calls: events.filter(({ type }) => type === 'tool_execution_end').length,
-    denied: deniedIn(events),
+    denied: listDeniedCalls(events),
     usage: past?.usage ?? NO_USAGE,
     ...(past?.cost !== undefined && { cost: past.cost }),
     ...(past?.tokens !== undefined && { tokens: past.tokens }),
   };
 }
 
-function deniedIn(events: readonly Recorded[]): readonly DeniedCall[] {
+function listDeniedCalls(events: readonly Recorded[]): readonly DeniedCall[] {
   const denied = new DeniedCalls();
   for (const event of events) denied.take(event);
   return denied.list;
 }
 
-function reasonIn(events: readonly Recorded[], waiting: readonly { readonly summary: string }[]): string | undefined {
+function sessionEndReason(
+  events: readonly Recorded[],
+  waiting: readonly { readonly summary: string }[],
+): string | undefined {
   if (waiting.length > 0) return `it waits for ${waiting.map(({ summary }) => summary).join(', ')}`;
   // The last ending does not explain a turn that began after it.
   const ending = events.findLast(
@@ -75,28 +78,28 @@ function reasonIn(events: readonly Recorded[], waiting: readonly { readonly summ
 }
 
 /** Damage of a journal is printed last, where the user sees it. */
-function isTold(state: State): boolean {
+function isSessionStateShown(state: State): boolean {
   return state === 'damaged' || state === 'newer';
 }
 
 /** For the user: the title, and one line for each known fact. */
-export function headOf(summary: SessionSummary, paper: Paper): string {
+export function formatSessionSummary(summary: SessionSummary, paper: Paper): string {
   const { id, title, state, reason, startedAt, updatedAt, model, cwd, turns, denied, usage, cost } = summary;
   const looks = looksOf[state];
-  const lines = factLines(
+  const lines = formatHistoryFacts(
     [
       ['session', id],
       ['model', model],
       ['folder', cwd],
-      ['begun', startedAt === '' ? '' : `${moment(startedAt)}, last heard of ${ago(updatedAt, Date.now())}`],
-      ['state', `${looks.word}${reason === undefined || isTold(state) ? '' : `: ${reason}`}`, looks],
-      ['turns', count(turns)],
-      ['denied', deniedLines(denied).join('; ')],
-      ['used', tokens(usage).join(', ')],
-      ['cost', cost === undefined ? '' : dollars(cost)],
-      ['prompt', summary.tokens === undefined ? '' : tokenFigures(summary.tokens).join(', ')],
+      ['begun', startedAt === '' ? '' : `${momentText(startedAt)}, last heard of ${agoText(updatedAt, Date.now())}`],
+      ['state', `${looks.word}${reason === undefined || isSessionStateShown(state) ? '' : `: ${reason}`}`, looks],
+      ['turns', countText(turns)],
+      ['denied', deniedCallLines(denied).join('; ')],
+      ['used', tokensText(usage).join(', ')],
+      ['cost', cost === undefined ? '' : dollarsText(cost)],
+      ['prompt', summary.tokens === undefined ? '' : tokenFiguresText(summary.tokens).join(', ')],
     ],
     paper,
   );
-  return heading(title, paper) + lines;
+  return historyHeading(title, paper) + lines;
 }

@@ -7,13 +7,13 @@ import type { PlannedTask } from '@drover/protocol/plan';
 import type { RunSettings } from '@drover/protocol/run';
 import type { PlanRules } from '../../files/plan-file.ts';
 import type { Person } from '../../terminal/person.ts';
-import { complain, type Io, print } from '../../io.ts';
-import { styleFor } from '../../views/text/style.ts';
-import { columnsOf, oneLine } from '../../views/text/terminal-text.ts';
-import { type Edit, editPlan } from './edit-plan.ts';
+import { printError, type Io, print } from '../../io.ts';
+import { textStyle } from '../../views/text/style.ts';
+import { terminalColumns, textOnOneLine } from '../../views/text/terminal-text.ts';
+import { type Edit, editPlanInEditor } from './edit-plan.ts';
 import { type Estimate, estimatePlan } from './estimate.ts';
 import { planTotals } from './plan-frame.ts';
-import { answerOf, askPlan, canShowPlan, type PlanKey } from './plan-screen.ts';
+import { planAnswerOfKey, askPlan, canShowPlan, type PlanKey } from './plan-screen.ts';
 
 export type ApprovalWishes = Pick<PlanRules, 'modelOf' | 'agents'> & {
   readonly yes: boolean;
@@ -26,7 +26,7 @@ const KEPT_NOTE = 'Your edit is kept: [e]dit opens it again, [y]es takes the pla
 const COMMENT_WORDS = '  What should change? Press Enter alone for [n]othing: ';
 
 /** Undefined if plans run as they are. */
-export function approval(wishes: ApprovalWishes, { person, io }: Before): ApprovePlan | undefined {
+export function openPlanApproval(wishes: ApprovalWishes, { person, io }: Before): ApprovePlan | undefined {
   if (wishes.yes || person === undefined) return undefined;
   return (proposal, signal) => new Approval(wishes, { person, io }).ask(proposal, signal);
 }
@@ -49,15 +49,18 @@ class Approval {
     for (;;) {
       const estimate = await estimatePlan(tasks, settings, home);
       const key = await this.#choose({ ...proposal, tasks }, { estimate, edit }, signal);
-      const answer = answerOf(key, tasks);
+      const answer = planAnswerOfKey(key, tasks);
       if (answer !== undefined) return answer === 'declined' ? undefined : answer;
       if (key === 'comment') {
         const comment = (await this.#person.line(COMMENT_WORDS, signal))?.trim() ?? '';
         if (comment !== '') return { comment };
         continue;
       }
-      edit = await editPlan({ tasks, ...edit, rules: { tasksMax: settings.tasksMax, modelOf, agents } }, this.#io);
-      if (edit.problem !== undefined) await complain(this.#io, edit.problem);
+      edit = await editPlanInEditor(
+        { tasks, ...edit, rules: { tasksMax: settings.tasksMax, modelOf, agents } },
+        this.#io,
+      );
+      if (edit.problem !== undefined) await printError(this.#io, edit.problem);
       tasks = edit.tasks ?? tasks;
     }
   }
@@ -72,23 +75,27 @@ class Approval {
     const { settings } = this.#wishes;
     const mayComment = callId !== undefined;
     const note = edit.draft === undefined ? undefined : KEPT_NOTE;
-    const columns = columnsOf(stderr);
+    const columns = terminalColumns(stderr);
     if (canShowPlan(this.#io)) {
       const asked = { tasks, settings, estimate, mayComment, ...(note !== undefined && { note }) };
       const key = await askPlan(asked, this.#io, signal);
       // The screen is gone; the plan stays readable.
-      if (key === 'run') await print(stderr, `\n${planLines(tasks, columns)}`);
+      if (key === 'run') await print(stderr, `\n${planAsLines(tasks, columns)}`);
       return key;
     }
-    const totals = planTotals({ tasks, settings, estimate }, { columns, rows: 0, style: styleFor(stderr, env) });
+    const totals = planTotals({ tasks, settings, estimate }, { columns, rows: 0, style: textStyle(stderr, env) });
     const kept = note === undefined ? '' : `  ${note}\n`;
-    await print(stderr, `\n${totals.map((line) => `  ${line}\n`).join('')}${planLines(tasks, columns)}${kept}`);
+    await print(stderr, `\n${totals.map((line) => `  ${line}\n`).join('')}${planAsLines(tasks, columns)}${kept}`);
     const more = mayComment ? ' [c]omment' : '';
-    return this.#person.choose(`  Carry out this plan? [y]es [n]o [e]dit${more}: `, answersTo(mayComment), signal);
+    return this.#person.choose(
+      `  Carry out this plan? [y]es [n]o [e]dit${more}: `,
+      planAnswerWords(mayComment),
+      signal,
+    );
   }
 }
 
-function answersTo(mayComment: boolean): ReadonlyMap<string, PlanKey> {
+function planAnswerWords(mayComment: boolean): ReadonlyMap<string, PlanKey> {
   return new Map<string, PlanKey>([
     ['y', 'run'],
     ['yes', 'run'],
@@ -105,12 +112,12 @@ function answersTo(mayComment: boolean): ReadonlyMap<string, PlanKey> {
   ]);
 }
 
-export function planLines(tasks: readonly PlannedTask[], columns: number): string {
+export function planAsLines(tasks: readonly PlannedTask[], columns: number): string {
   return tasks
     .map(({ id, title, dependsOn, mode }) => {
       const after = dependsOn.length === 0 ? '' : ` (after ${dependsOn.join(', ')})`;
       const words = `${id}: ${title}${mode === 'read' ? ' [reads only]' : ''}${after}`;
-      return `  ${oneLine(words, columns - 2)}\n`;
+      return `  ${textOnOneLine(words, columns - 2)}\n`;
     })
     .join('');
 }

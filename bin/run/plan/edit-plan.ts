@@ -10,9 +10,9 @@ import { join } from 'node:path';
 import { UsageError } from '@drover/core/errors';
 import type { PlannedTask } from '@drover/protocol/plan';
 import type { PlanRules } from '../../files/plan-file.ts';
-import { planText } from '../../files/plan-text.ts';
+import { formatPlanFile } from '../../files/plan-text.ts';
 import type { Io } from '../../io.ts';
-import { oneLine } from '../../views/text/terminal-text.ts';
+import { textOnOneLine } from '../../views/text/terminal-text.ts';
 
 const HEAD = '# The plan, as YAML. Save and quit to go back.';
 const PROBLEM_COLUMNS = 400;
@@ -29,23 +29,23 @@ export type PlanDraft = {
   readonly rules: PlanRules;
 };
 
-export async function editPlan({ tasks, draft, rules }: PlanDraft, io: Io): Promise<Edit> {
+export async function editPlanInEditor({ tasks, draft, rules }: PlanDraft, io: Io): Promise<Edit> {
   const folder = await mkdtemp(join(tmpdir(), 'drover-plan-'));
   const path = join(folder, 'plan.yaml');
   try {
-    let text = draft ?? (await planText({ tasks }));
+    let text = draft ?? (await formatPlanFile({ tasks }));
     let head = HEAD;
     for (;;) {
       await writeFile(path, `${head}\n${text}`);
-      const failed = await runEditor(path, io).catch(asProblem);
+      const failed = await runPlanEditor(path, io).catch(planDraftProblem);
       // Editors may remove the file. Then the text that was opened counts.
-      const typed = withoutHead(await readFile(path, 'utf8').catch(() => text));
+      const typed = withoutPlanHead(await readFile(path, 'utf8').catch(() => text));
       if (failed !== undefined) return { draft: typed, problem: failed };
-      const read = await readDraft(typed, rules);
+      const read = await readPlanDraft(typed, rules);
       if (typeof read !== 'string') return { tasks: read };
       if (typed === text && head !== HEAD) return { draft: typed, problem: read };
       text = typed;
-      head = `# ${oneLine(read, PROBLEM_COLUMNS)}`;
+      head = `# ${textOnOneLine(read, PROBLEM_COLUMNS)}`;
     }
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -53,25 +53,25 @@ export async function editPlan({ tasks, draft, rules }: PlanDraft, io: Io): Prom
 }
 
 /** The tasks, or what is wrong. Lines count as in the file, which has the head. */
-async function readDraft(typed: string, rules: PlanRules): Promise<readonly PlannedTask[] | string> {
-  const { parsePlan } = await import('../../files/plan-file.ts');
+async function readPlanDraft(typed: string, rules: PlanRules): Promise<readonly PlannedTask[] | string> {
+  const { parsePlanFile } = await import('../../files/plan-file.ts');
   try {
-    return parsePlan(`\n${typed}`, 'plan.yaml', rules).tasks;
+    return parsePlanFile(`\n${typed}`, 'plan.yaml', rules).tasks;
   } catch (error) {
-    return asProblem(error);
+    return planDraftProblem(error);
   }
 }
 
-function asProblem(error: unknown): string {
+function planDraftProblem(error: unknown): string {
   if (error instanceof UsageError) return error.message;
   throw error;
 }
 
-function withoutHead(text: string): string {
+function withoutPlanHead(text: string): string {
   return text.startsWith('#') ? text.slice(text.indexOf('\n') + 1) : text;
 }
 
-async function runEditor(path: string, { env }: Io): Promise<undefined> {
+async function runPlanEditor(path: string, { env }: Io): Promise<undefined> {
   const editor = [env['VISUAL'], env['EDITOR']].find((each) => each !== undefined && each.trim() !== '') ?? 'vi';
   // Like git, accept an editor command with arguments.
   const child = spawn('sh', ['-c', `${editor} "$1"`, 'sh', path], { stdio: 'inherit' });

@@ -29,7 +29,7 @@ export async function estimatePlan(
   settings: Pick<RunSettings, 'model' | 'repository' | 'workers'>,
   home: string,
 ): Promise<Estimate | undefined> {
-  const samples = await earlierRuns(home, settings.model);
+  const samples = await readEarlierRuns(home, settings.model);
   const here = samples.filter(({ repository }) => repository === settings.repository);
   const used = here.length > 0 ? here : samples;
   const rows = used.flatMap((sample) => sample.rows);
@@ -49,18 +49,18 @@ export async function estimatePlan(
 }
 
 /** The newest runs with this model that finished at least one task. Journals that are too large are left out. */
-async function earlierRuns(home: string, model: string): Promise<readonly Sample[]> {
+async function readEarlierRuns(home: string, model: string): Promise<readonly Sample[]> {
   const paths = keptIds(home, 'runs').map((id) => runJournalPath(home, id));
   const found = await Promise.all(paths.map(async (path) => ({ path, stats: await statIfThere(path) })));
   const newest = found
     .flatMap(({ path, stats }) => (stats !== undefined && stats.size <= JOURNAL_BYTES_MAX ? [{ path, stats }] : []))
     .toSorted((a, b) => b.stats.mtimeMs - a.stats.mtimeMs)
     .slice(0, RUNS_READ_MAX);
-  const samples = await Promise.all(newest.map(({ path }) => sampleOf(path, model)));
+  const samples = await Promise.all(newest.map(({ path }) => readCostSample(path, model)));
   return samples.flatMap((sample) => sample ?? []);
 }
 
-async function sampleOf(path: string, model: string): Promise<Sample | undefined> {
+async function readCostSample(path: string, model: string): Promise<Sample | undefined> {
   const records = readContents(await readFile(path)).records as unknown as readonly Recorded[];
   const start = records.findLast((record) => record.type === 'run_start');
   const end = records.findLast((record) => record.type === 'run_end');

@@ -12,7 +12,7 @@ export type GoalSource = {
   readonly planned: string | undefined;
 };
 
-export async function goalOf({ command, word, file, planned }: GoalSource, io: Io): Promise<string> {
+export async function readGoal({ command, word, file, planned }: GoalSource, io: Io): Promise<string> {
   if (word === undefined && file === undefined) {
     if (planned !== undefined) return planned;
     throw new UsageError(

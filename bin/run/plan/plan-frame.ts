@@ -5,10 +5,10 @@
 import type { Cap } from '@drover/protocol/limits';
 import type { PlannedTask } from '@drover/protocol/plan';
 import type { RunSettings } from '@drover/protocol/run';
-import { count, dollars, duration } from '../../views/text/figures.ts';
+import { countText, dollarsText, durationText } from '../../views/text/figures.ts';
 import type { Style } from '../../views/text/style.ts';
-import { cell, clean, cut, widthOfText } from '../../views/text/terminal-text.ts';
-import { wrapped } from '../../views/text/word-wrap.ts';
+import { textCell, cleanText, cutText, widthOfText } from '../../views/text/terminal-text.ts';
+import { wrapText } from '../../views/text/word-wrap.ts';
 import type { Estimate } from './estimate.ts';
 
 const ID_COLUMNS_MAX = 24;
@@ -39,8 +39,8 @@ export type PlanFrame = {
 
 export function planFrame(sight: PlanSight, paper: PlanPaper): PlanFrame {
   const head = planTotals(sight, paper);
-  const foot = footLines(sight, paper);
-  const blocks = sight.tasks.map((task, at) => taskBlock(task, { sight, paper, isChosen: at === sight.chosen }));
+  const foot = planFootLines(sight, paper);
+  const blocks = sight.tasks.map((task, at) => planTaskBlock(task, { sight, paper, isChosen: at === sight.chosen }));
   const body = blocks.flat();
   const room = Math.max(BODY_ROWS_MIN, paper.rows - head.length - foot.length - 3);
   const start = blocks.slice(0, sight.chosen).flat().length;
@@ -50,7 +50,7 @@ export function planFrame(sight: PlanSight, paper: PlanPaper): PlanFrame {
   const top = Math.max(0, Math.min(lowest, wanted));
   const shown = body.slice(top, top + room);
   const place = body.length <= room ? '' : `lines ${top + 1} to ${top + shown.length} of ${body.length}`;
-  const lines = [...head, '', ...shown, paper.style('dim', cell(place, paper.columns)), ...foot];
+  const lines = [...head, '', ...shown, paper.style('dim', textCell(place, paper.columns)), ...foot];
   return { lines, top, isCut: end > top + room };
 }
 
@@ -64,36 +64,39 @@ export function planTotals(
   const sizes = [
     `Plan: ${many}`,
     workers === 0 ? 'one worker, in this thread' : `${workers} ${workers === 1 ? 'worker' : 'workers'}`,
-    `budget ${cap === undefined ? 'none' : capWords(cap)}`,
+    `budget ${cap === undefined ? 'none' : planCapWords(cap)}`,
   ];
   const tests = gates.length === 0 ? 'Gates: none, so the result is not tested' : `Gates: ${gates.join('; ')}`;
   return [
-    paper.style('bold', cell(sizes.join(' · '), paper.columns)),
-    cell(tests, paper.columns),
-    cell(estimateWords(estimate), paper.columns),
+    paper.style('bold', textCell(sizes.join(' · '), paper.columns)),
+    textCell(tests, paper.columns),
+    textCell(planEstimateWords(estimate), paper.columns),
   ];
 }
 
-function capWords(cap: Cap): string {
-  return 'usd' in cap ? dollars(cap.usd) : `${count(cap.tokens)} tokens`;
+function planCapWords(cap: Cap): string {
+  return 'usd' in cap ? dollarsText(cap.usd) : `${countText(cap.tokens)} tokens`;
 }
 
-export function estimateWords(estimate: Estimate | undefined): string {
+export function planEstimateWords(estimate: Estimate | undefined): string {
   if (estimate === undefined) return 'Estimate: none, since no earlier run with this model finished a task';
   const { ms, cost, tasks, runs, isHere } = estimate;
-  const price = cost === undefined ? '' : `${dollars(cost)} and `;
+  const price = cost === undefined ? '' : `${dollarsText(cost)} and `;
   const basis = `${tasks} ${tasks === 1 ? 'task' : 'tasks'} of ${runs} earlier ${runs === 1 ? 'run' : 'runs'}`;
-  return `Estimate: about ${price}${duration(ms)}, from ${basis} with this model${isHere ? ' here' : ' elsewhere'}`;
+  return `Estimate: about ${price}${durationText(ms)}, from ${basis} with this model${isHere ? ' here' : ' elsewhere'}`;
 }
 
 type Block = { readonly sight: PlanSight; readonly paper: PlanPaper; readonly isChosen: boolean };
 
-function taskBlock(task: PlannedTask, { sight, paper, isChosen }: Block): readonly string[] {
+function planTaskBlock(task: PlannedTask, { sight, paper, isChosen }: Block): readonly string[] {
   const { columns, style } = paper;
-  const ids = Math.min(ID_COLUMNS_MAX, Math.max(...sight.tasks.map(({ id }) => widthOfText(cell(id, ID_COLUMNS_MAX)))));
-  const id = cell(task.id, ids);
+  const ids = Math.min(
+    ID_COLUMNS_MAX,
+    Math.max(...sight.tasks.map(({ id }) => widthOfText(textCell(id, ID_COLUMNS_MAX)))),
+  );
+  const id = textCell(task.id, ids);
   const mark = isChosen ? '› ' : '  ';
-  const title = cell(task.title, columns - ids - 4);
+  const title = textCell(task.title, columns - ids - 4);
   const name = `${mark}${id}${' '.repeat(ids - widthOfText(id))}`;
   const facts = [
     task.mode === 'read' ? 'reads only' : 'writes',
@@ -103,21 +106,21 @@ function taskBlock(task: PlannedTask, { sight, paper, isChosen }: Block): readon
   ];
   return [
     `${style(isChosen ? ['bold', 'cyan'] : 'bold', name)}  ${title}`,
-    style('dim', cut(`${INDENT}${cell(facts.join(' · '), columns - INDENT.length)}`, columns)),
-    ...promptLines(task, sight.expanded.has(task.id), columns),
+    style('dim', cutText(`${INDENT}${textCell(facts.join(' · '), columns - INDENT.length)}`, columns)),
+    ...planPromptLines(task, sight.expanded.has(task.id), columns),
   ];
 }
 
-function promptLines({ prompt }: PlannedTask, isWhole: boolean, columns: number): readonly string[] {
+function planPromptLines({ prompt }: PlannedTask, isWhole: boolean, columns: number): readonly string[] {
   const room = columns - INDENT.length;
-  const text = clean(prompt).replaceAll('\t', '  ').trim();
-  if (!isWhole) return [`${INDENT}${cell(text.split('\n', 1)[0] ?? '', room)}`];
-  return wrapped(text, room)
+  const text = cleanText(prompt).replaceAll('\t', '  ').trim();
+  if (!isWhole) return [`${INDENT}${textCell(text.split('\n', 1)[0] ?? '', room)}`];
+  return wrapText(text, room)
     .split('\n')
-    .map((line) => `${INDENT}${cut(line, room)}`);
+    .map((line) => `${INDENT}${cutText(line, room)}`);
 }
 
-function footLines(
+function planFootLines(
   { mayComment, note, expanded, tasks, chosen }: PlanSight,
   { columns, style }: PlanPaper,
 ): readonly string[] {
@@ -130,11 +133,11 @@ function footLines(
     ...(mayComment ? ['[c] comment'] : []),
     '[↑↓] move',
   ];
-  return [...(note === undefined ? [] : [style('yellow', cell(note, columns))]), ...keyLines(keys, columns)];
+  return [...(note === undefined ? [] : [style('yellow', textCell(note, columns))]), ...planKeyLines(keys, columns)];
 }
 
 /** As many lines as the keys need: none is ever cut. */
-function keyLines(keys: readonly string[], columns: number): readonly string[] {
+function planKeyLines(keys: readonly string[], columns: number): readonly string[] {
   const lines: string[] = [];
   for (const key of keys) {
     const last = lines.pop();

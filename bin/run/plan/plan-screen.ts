@@ -10,8 +10,8 @@ import type { PlanAnswer, PlanProposal } from '@drover/coordinator/plan/approval
 import type { PlannedTask } from '@drover/protocol/plan';
 import type { Io, JobSignal } from '../../io.ts';
 import { Screen } from './screen.ts';
-import { styleFor } from '../../views/text/style.ts';
-import { columnsOf } from '../../views/text/terminal-text.ts';
+import { textStyle } from '../../views/text/style.ts';
+import { terminalColumns } from '../../views/text/terminal-text.ts';
 import { planFrame, type PlanFacts } from './plan-frame.ts';
 
 const ROWS_DEFAULT = 24;
@@ -163,7 +163,11 @@ class PlanScreen {
 
   #draw(): void {
     const { stderr, env } = this.#io;
-    const paper = { columns: columnsOf(stderr), rows: stderr.rows ?? ROWS_DEFAULT, style: styleFor(stderr, env) };
+    const paper = {
+      columns: terminalColumns(stderr),
+      rows: stderr.rows ?? ROWS_DEFAULT,
+      style: textStyle(stderr, env),
+    };
     const sight = { ...this.#asked, chosen: this.#chosen, expanded: this.#expanded, top: this.#top };
     const { lines, top, isCut } = planFrame(sight, paper);
     this.#top = top;
@@ -173,7 +177,10 @@ class PlanScreen {
 }
 
 /** The answer that a key gives at once; undefined if the user has something to do first. */
-export function answerOf(key: PlanKey | undefined, tasks: readonly PlannedTask[]): PlanAnswer | 'declined' | undefined {
+export function planAnswerOfKey(
+  key: PlanKey | undefined,
+  tasks: readonly PlannedTask[],
+): PlanAnswer | 'declined' | undefined {
   if (key === 'run') return { tasks };
   return key === 'stop' || key === undefined ? 'declined' : undefined;
 }

@@ -13,13 +13,13 @@ import type { PlannedTask } from '@drover/protocol/plan';
 import { NO_SERVERS } from '@drover/core/tools/served/tool-servers';
 import { endAllChildren } from '@drover/core/tools/process/child';
 import { childEnvironment } from '@drover/core/tools/process/environment';
-import { choicesOf } from '../../model/model-roles.ts';
+import { chooseRunModels } from '../../model/model-roles.ts';
 import { openModels } from '../../model/open-models.ts';
-import { showAll } from '../../terminal/screen.ts';
+import { showEventsOnTerminal } from '../../terminal/screen.ts';
 import type { Io } from '../../io.ts';
 import { deniedIn } from '@drover/core/permission/denied-paths';
-import { redactorOf } from '../../secrets/own-secrets.ts';
-import { watchForStop } from '../../stop.ts';
+import { openSecretRedactor } from '../../secrets/own-secrets.ts';
+import { watchForStopSignal } from '../../stop.ts';
 import { linesView } from '../../views/lines.ts';
 import { silentView } from '../../views/silent.ts';
 import type { Surrounded } from '../start-run.ts';
@@ -36,11 +36,11 @@ export async function makePlan(
   const wanted = { ...run, models: { plan, work: plan } };
   await using opened = new AsyncDisposableStack();
   const stop = opened.adopt(
-    watchForStop(io, () => endAllChildren('SIGKILL')),
+    watchForStopSignal(io, () => endAllChildren('SIGKILL')),
     ({ close }) => close(),
   );
   const { models } = opened.adopt(
-    await openModels(choicesOf(wanted, [], { settings, top: repository.top }), {
+    await openModels(chooseRunModels(wanted, [], { settings, top: repository.top }), {
       settings,
       workers: 1,
       laneOf: undefined,
@@ -51,10 +51,10 @@ export async function makePlan(
   const deadline = opened.adopt(watch(limits, stop.signal), (each) => each.stop());
 
   const id = newId('run');
-  const redaction = new EventRedaction(redactorOf(settings));
+  const redaction = new EventRedaction(openSecretRedactor(settings));
   const bus = new Bus({ owner: { run: id }, lastSeq: 0, pass: (event, place) => redaction.pass(event, place) });
   const view = io.stderr.isTTY === true ? linesView(io.stderr, io.env, 'asked known') : silentView;
-  const shown = showAll(bus.reader(), { view, person: undefined, io });
+  const shown = showEventsOnTerminal(bus.reader(), { view, person: undefined, io });
   try {
     return await planOnly(
       {

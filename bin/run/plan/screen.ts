@@ -5,8 +5,8 @@
 //   2. Lines that did not change are not written again.
 //   3. Nothing is written to an output that is gone.
 
-import { type Io, isGone, type Output } from '../../io.ts';
-import { clean, columnsOf, widthOfText } from '../../views/text/terminal-text.ts';
+import { type Io, isOutputGone, type Output } from '../../io.ts';
+import { cleanText, terminalColumns, widthOfText } from '../../views/text/terminal-text.ts';
 
 const HIDE_CURSOR = '\u001B[?25l';
 const SHOW_CURSOR = '\u001B[?25h';
@@ -70,8 +70,8 @@ export class Screen {
   /** Removes the picture. A terminal that became narrower has wrapped it, so it takes more rows. */
   erase(): void {
     if (this.#use !== 'picture') return;
-    const columns = columnsOf(this.#output);
-    const rowsOf = (line: string): number => Math.max(1, Math.ceil(widthOfText(clean(line)) / columns));
+    const columns = terminalColumns(this.#output);
+    const rowsOf = (line: string): number => Math.max(1, Math.ceil(widthOfText(cleanText(line)) / columns));
     const wrapped = columns >= this.#columns ? 0 : this.#lines.reduce((sum, line) => sum + rowsOf(line) - 1, 0);
     if (this.#lines.length > 0) this.#write(`${this.#top(wrapped)}${ERASE_BELOW}`);
     this.#lines = [];
@@ -93,7 +93,7 @@ export class Screen {
   #drawn(lines: readonly string[], before: readonly string[]): string {
     const text = lines.map((line, at) => (line === before[at] ? '\n' : `${line}${ERASE_LINE_END}\n`)).join('');
     this.#lines = lines;
-    this.#columns = columnsOf(this.#output);
+    this.#columns = terminalColumns(this.#output);
     return `${NO_WRAP}${text}${WRAP}${lines.length < before.length ? ERASE_BELOW : ''}`;
   }
 
@@ -108,6 +108,6 @@ export class Screen {
   }
 
   #write(text: string): void {
-    if (!isGone(this.#output)) this.#output.write(text);
+    if (!isOutputGone(this.#output)) this.#output.write(text);
   }
 }

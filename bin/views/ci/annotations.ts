@@ -6,7 +6,7 @@
 // start another one.
 
 import { isGood, type Result } from '@drover/coordinator/batch/results';
-import { clean } from '../text/terminal-text.ts';
+import { cleanText } from '../text/terminal-text.ts';
 
 // The runner shows ten of each kind a step; a few more are found in the log.
 const ANNOTATIONS_MAX = 50;
@@ -24,20 +24,20 @@ export type Spot = {
 type Found = { readonly result: Result; readonly spot: Spot };
 
 /** Ends with a newline, or is empty. `isFile` knows the paths of the repository. */
-export function annotationsOf(results: readonly Result[], isFile: (path: string) => boolean): string {
+export function formatAnnotations(results: readonly Result[], isFile: (path: string) => boolean): string {
   const found = results
     .filter((result) => !isGood(result) && result.status !== 'skipped' && result.status !== 'cancelled')
-    .flatMap((result) => spotsOf(result, isFile).map((spot): Found => ({ result, spot })));
+    .flatMap((result) => annotationSpots(result, isFile).map((spot): Found => ({ result, spot })));
   const places = Map.groupBy(found, ({ spot: { file, line = 0 } }) => `${file}:${line}`);
-  return [...places.values()].slice(0, ANNOTATIONS_MAX).map(annotation).join('');
+  return [...places.values()].slice(0, ANNOTATIONS_MAX).map(formatAnnotation).join('');
 }
 
-function spotsOf(result: Result, isFile: (path: string) => boolean): readonly Spot[] {
+function annotationSpots(result: Result, isFile: (path: string) => boolean): readonly Spot[] {
   const { reason = '', files } = result;
-  const found = placesIn(reason, isFile).slice(0, PER_TASK_MAX);
+  const found = findAnnotationPlaces(reason, isFile).slice(0, PER_TASK_MAX);
   if (found.length > 0) return found;
   const [file] = result.changed.length > 0 ? result.changed : files;
-  return file === undefined ? [] : [{ file, message: ofRepository(reason, isFile) }];
+  return file === undefined ? [] : [{ file, message: repositoryPathsInOutput(reason, isFile) }];
 }
 
 // src/a.ts(3,7): error …   src/a.ts:3:7 - error …   at f (src/a.ts:3:7)   File "src/a.py", line 3
@@ -48,16 +48,16 @@ const PLACES = [
 ];
 
 /** Each place once, with the line of output that names it. */
-export function placesIn(output: string, isFile: (path: string) => boolean): readonly Spot[] {
+export function findAnnotationPlaces(output: string, isFile: (path: string) => boolean): readonly Spot[] {
   const spots = new Map<string, Spot>();
   for (const text of output.split('\n').slice(-LINES_READ_MAX)) {
-    const message = clean(text).trim();
+    const message = cleanText(text).trim();
     for (const place of PLACES) {
       const { file = '', line, column } = place.exec(message)?.groups ?? {};
-      const path = tidy(file, isFile);
+      const path = tidyAnnotationPath(file, isFile);
       if (path === undefined) continue;
       const at = { line: Number(line), ...(column !== undefined && { column: Number(column) }) };
-      const spot = { file: path, ...at, message: ofRepository(message, isFile) };
+      const spot = { file: path, ...at, message: repositoryPathsInOutput(message, isFile) };
       if (!spots.has(`${path}:${line}`)) spots.set(`${path}:${line}`, spot);
       break;
     }
@@ -66,7 +66,7 @@ export function placesIn(output: string, isFile: (path: string) => boolean): rea
 }
 
 /** An absolute path of a workspace ends like one of the repository. */
-function tidy(path: string, isFile: (path: string) => boolean): string | undefined {
+function tidyAnnotationPath(path: string, isFile: (path: string) => boolean): string | undefined {
   const plain = path.replace(/^(?:file:\/\/|\.\/)+/, '');
   if (isFile(plain)) return plain;
   if (!plain.startsWith('/')) return undefined;
@@ -79,8 +79,11 @@ function tidy(path: string, isFile: (path: string) => boolean): string | undefin
 }
 
 /** Absolute paths of a workspace become paths of the repository. */
-function ofRepository(text: string, isFile: (path: string) => boolean): string {
-  return text.replaceAll(/(?<![^\s()[\]'":,])(?:file:\/\/)?\/[^\s()[\]'":,]+/g, (path) => tidy(path, isFile) ?? path);
+function repositoryPathsInOutput(text: string, isFile: (path: string) => boolean): string {
+  return text.replaceAll(
+    /(?<![^\s()[\]'":,])(?:file:\/\/)?\/[^\s()[\]'":,]+/g,
+    (path) => tidyAnnotationPath(path, isFile) ?? path,
+  );
 }
 
 const WORDS: Readonly<Record<Result['status'], string>> = {
@@ -93,26 +96,26 @@ const WORDS: Readonly<Record<Result['status'], string>> = {
   conflict: 'conflict',
 };
 
-function annotation(found: readonly Found[]): string {
+function formatAnnotation(found: readonly Found[]): string {
   const [first] = found;
   if (first === undefined) return '';
   const { title, status, task } = first.result;
   const { file, line, column, message } = first.spot;
   const tasks = found.length === 1 ? task : `${task} and ${found.length - 1} more`;
   const properties = [
-    `file=${property(file)}`,
+    `file=${escapeAnnotationProperty(file)}`,
     ...(line === undefined ? [] : [`line=${line}`]),
     ...(column === undefined ? [] : [`col=${column}`]),
-    `title=${property(`${tasks}: ${WORDS[status]}`)}`,
+    `title=${escapeAnnotationProperty(`${tasks}: ${WORDS[status]}`)}`,
   ];
   const said = message === '' ? title : message;
-  return `::error ${properties.join(',')}::${data(said.slice(0, MESSAGE_CHARS_MAX))}\n`;
+  return `::error ${properties.join(',')}::${escapeAnnotationData(said.slice(0, MESSAGE_CHARS_MAX))}\n`;
 }
 
-function data(text: string): string {
-  return clean(text).toWellFormed().replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
+function escapeAnnotationData(text: string): string {
+  return cleanText(text).toWellFormed().replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
 }
 
-function property(text: string): string {
-  return data(text).replaceAll(':', '%3A').replaceAll(',', '%2C');
+function escapeAnnotationProperty(text: string): string {
+  return escapeAnnotationData(text).replaceAll(':', '%3A').replaceAll(',', '%2C');
 }

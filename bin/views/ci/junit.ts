@@ -3,33 +3,33 @@
 // Text of a model or a tool is escaped, never CDATA, and has no characters that XML forbids.
 
 import { isGood, type Result } from '@drover/coordinator/batch/results';
-import { clean, inert } from '../text/terminal-text.ts';
+import { cleanText, inertText } from '../text/terminal-text.ts';
 
 const MESSAGE_CHARS_MAX = 300;
 const TEXT_CHARS_MAX = 20_000;
 
 export type JunitHead = { readonly name: string; readonly at: string }; // ISO: when it began
 
-export function junitOf(results: readonly Result[], { name, at }: JunitHead): string {
+export function formatJunit(results: readonly Result[], { name, at }: JunitHead): string {
   const suites = [...Map.groupBy(results, ({ repository }) => repository)];
   const lines = suites.map(([repository, own]) => {
-    const cases = own.map((result) => caseOf(result, name)).join('');
-    return `  <testsuite name="${attribute(`${name} (${repository})`)}"${figures(own)} timestamp="${attribute(at.slice(0, 19))}">\n${cases}  </testsuite>\n`;
+    const cases = own.map((result) => junitCase(result, name)).join('');
+    return `  <testsuite name="${junitAttribute(`${name} (${repository})`)}"${junitFigures(own)} timestamp="${junitAttribute(at.slice(0, 19))}">\n${cases}  </testsuite>\n`;
   });
-  const head = `<testsuites name="${attribute(name)}"${figures(results)}>`;
-  return inert(`<?xml version="1.0" encoding="UTF-8"?>\n${head}\n${lines.join('')}</testsuites>\n`);
+  const head = `<testsuites name="${junitAttribute(name)}"${junitFigures(results)}>`;
+  return inertText(`<?xml version="1.0" encoding="UTF-8"?>\n${head}\n${lines.join('')}</testsuites>\n`);
 }
 
-function figures(results: readonly Result[]): string {
-  const count = (kind: Kind) => results.filter((result) => kindOf(result) === kind).length;
+function junitFigures(results: readonly Result[]): string {
+  const count = (kind: Kind) => results.filter((result) => junitKind(result) === kind).length;
   const time = results.reduce((sum, { ms }) => sum + ms, 0);
-  return ` tests="${results.length}" failures="${count('failure')}" errors="${count('error')}" skipped="${count('skipped')}" time="${seconds(time)}"`;
+  return ` tests="${results.length}" failures="${count('failure')}" errors="${count('error')}" skipped="${count('skipped')}" time="${junitSeconds(time)}"`;
 }
 
 type Kind = 'good' | 'failure' | 'error' | 'skipped';
 
 /** An error is not the task's fault: the provider or the machine failed. */
-function kindOf({ status, failure }: Result): Kind {
+function junitKind({ status, failure }: Result): Kind {
   if (isGood({ status })) return 'good';
   if (status === 'skipped' || status === 'cancelled') return 'skipped';
   if (failure === undefined) return 'failure';
@@ -38,39 +38,39 @@ function kindOf({ status, failure }: Result): Kind {
     : 'failure';
 }
 
-function caseOf(result: Result, batch: string): string {
+function junitCase(result: Result, batch: string): string {
   const { task, title, ms, status, reason = '', summary = '', cached } = result;
-  const head = `    <testcase classname="${attribute(`${batch}.${task}`)}" name="${attribute(title)}" time="${seconds(ms)}">\n`;
-  const kind = kindOf(result);
-  const message = attribute(reason.split('\n', 1)[0]?.slice(0, MESSAGE_CHARS_MAX) ?? '');
+  const head = `    <testcase classname="${junitAttribute(`${batch}.${task}`)}" name="${junitAttribute(title)}" time="${junitSeconds(ms)}">\n`;
+  const kind = junitKind(result);
+  const message = junitAttribute(reason.split('\n', 1)[0]?.slice(0, MESSAGE_CHARS_MAX) ?? '');
   const verdict = {
     good: '',
-    failure: `      <failure message="${message}" type="${status}">${text(reason)}</failure>\n`,
-    error: `      <error message="${message}" type="${attribute(result.failure?.kind ?? status)}">${text(reason)}</error>\n`,
+    failure: `      <failure message="${message}" type="${status}">${junitText(reason)}</failure>\n`,
+    error: `      <error message="${message}" type="${junitAttribute(result.failure?.kind ?? status)}">${junitText(reason)}</error>\n`,
     skipped: `      <skipped message="${message}"/>\n`,
   }[kind];
   const words = [cached ? 'from the cache' : '', status === 'no_change' ? 'nothing to change' : '', summary]
     .filter((each) => each !== '')
     .join('\n');
-  const out = words === '' ? '' : `      <system-out>${text(words)}</system-out>\n`;
+  const out = words === '' ? '' : `      <system-out>${junitText(words)}</system-out>\n`;
   return `${head}${verdict}${out}    </testcase>\n`;
 }
 
-function seconds(ms: number): string {
+function junitSeconds(ms: number): string {
   return (ms / 1_000).toFixed(3);
 }
 
-function text(words: string): string {
+function junitText(words: string): string {
   const tail = words.length <= TEXT_CHARS_MAX ? words : `[…] ${words.slice(-TEXT_CHARS_MAX)}`;
-  return escaped(clean(tail));
+  return escapeXml(cleanText(tail));
 }
 
-function attribute(words: string): string {
-  return escaped(clean(words).replaceAll(/\s+/g, ' ')).replaceAll('"', '&quot;');
+function junitAttribute(words: string): string {
+  return escapeXml(cleanText(words).replaceAll(/\s+/g, ' ')).replaceAll('"', '&quot;');
 }
 
 /** `>` too, for the sake of `]]>`, which may not stand in text. */
-function escaped(words: string): string {
+function escapeXml(words: string): string {
   return words
     .toWellFormed()
     .replaceAll(/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, '\uFFFD')

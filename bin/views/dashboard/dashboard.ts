@@ -9,11 +9,11 @@ import { RunState } from '@drover/coordinator/view/state';
 import type { Shown } from '@drover/core/bus';
 import { Questions } from '@drover/core/permission/questions';
 import { type Io, print } from '../../io.ts';
-import { reportOf } from '../report.ts';
-import { inAscii, isAscii, looksOf, type Style, styleFor } from '../text/style.ts';
-import { clean, columnsOf } from '../text/terminal-text.ts';
+import { runReport } from '../report.ts';
+import { textInAscii, isAsciiTerminal, looksOf, type Style, textStyle } from '../text/style.ts';
+import { cleanText, terminalColumns } from '../text/terminal-text.ts';
 import type { RunDesk, RunView } from '../view.ts';
-import { wrapped } from '../text/word-wrap.ts';
+import { wrapText } from '../text/word-wrap.ts';
 import { FullScreen } from './full-screen.ts';
 import { Keys } from './keys.ts';
 import { Operator } from './operator.ts';
@@ -48,8 +48,8 @@ class Dashboard implements RunView {
 
   constructor(io: DashboardIo, now: () => number) {
     this.#io = io;
-    this.#style = styleFor(io.stdout, io.env);
-    this.#isAscii = isAscii(io.env);
+    this.#style = textStyle(io.stdout, io.env);
+    this.#isAscii = isAsciiTerminal(io.env);
     this.#screen = new FullScreen(io);
     const refresh = () => this.#list.refresh();
     this.#questions = io.stdin.isTTY === true ? new Questions(refresh) : undefined;
@@ -151,7 +151,7 @@ class Dashboard implements RunView {
 
   async #finish(): Promise<void> {
     await this.close();
-    const report = reportOf(this.#state, { columns: columnsOf(this.#io.stdout), style: this.#style });
+    const report = runReport(this.#state, { columns: terminalColumns(this.#io.stdout), style: this.#style });
     await print(this.#io.stdout, this.#marked(`\n${report}`));
   }
 
@@ -178,11 +178,14 @@ class Dashboard implements RunView {
   }
 
   #marked(text: string): string {
-    return this.#isAscii ? inAscii(text) : text;
+    return this.#isAscii ? textInAscii(text) : text;
   }
 
   #wrapped(text: string, indent: string): string {
-    const lines = wrapped(clean(text).replaceAll('\t', '  '), columnsOf(this.#io.stdout) - indent.length).trimEnd();
+    const lines = wrapText(
+      cleanText(text).replaceAll('\t', '  '),
+      terminalColumns(this.#io.stdout) - indent.length,
+    ).trimEnd();
     return `${lines.replaceAll('\n', `\n${indent}`)}\n`;
   }
 }

@@ -16,10 +16,10 @@
 // The rows stay while a panel or a question is open below them, so that a user sees what the run does meanwhile.
 
 import type { RunState } from '@drover/coordinator/view/state';
-import { inAscii, type Style } from '../text/style.ts';
-import { cell, cut, oneLine, widthOfText } from '../text/terminal-text.ts';
-import { figuresLine } from './head.ts';
-import { listed, taskLines } from './rows.ts';
+import { textInAscii, type Style } from '../text/style.ts';
+import { textCell, cutText, textOnOneLine, widthOfText } from '../text/terminal-text.ts';
+import { dashboardFiguresLine } from './head.ts';
+import { listDashboardTasks, dashboardTaskLines } from './rows.ts';
 
 const GAP = '  ';
 const SPACIOUS_ROWS = 20; // from this height on there is room for empty lines
@@ -75,29 +75,29 @@ export type Frame = {
 };
 
 /** At most as many lines as the terminal has rows. */
-export function frameOf(state: RunState, desk: Desk, canvas: Canvas): Frame {
+export function dashboardFrame(state: RunState, desk: Desk, canvas: Canvas): Frame {
   const { columns, rows, style } = canvas;
   const isSpacious = rows >= SPACIOUS_ROWS;
   const blank = isSpacious ? [''] : [];
   const head = [
-    style('bold', cut(`drover${GAP}${oneLine(state.settings?.goal ?? '', columns)}`, columns)),
-    style(state.isPaused ? 'yellow' : 'dim', figuresLine(state, canvas)),
+    style('bold', cutText(`drover${GAP}${textOnOneLine(state.settings?.goal ?? '', columns)}`, columns)),
+    style(state.isPaused ? 'yellow' : 'dim', dashboardFiguresLine(state, canvas)),
     ...blank,
   ];
   const { bottom } = desk;
-  const foot = bottom === undefined ? [] : [...blank, style(bottom.format, cut(bottom.text, columns))];
-  const extra = desk.panel === undefined && desk.question === undefined ? lower(state, desk, canvas) : [];
+  const foot = bottom === undefined ? [] : [...blank, style(bottom.format, cutText(bottom.text, columns))];
+  const extra = desk.panel === undefined && desk.question === undefined ? lowerDashboardLines(state, desk, canvas) : [];
   const room = Math.max(1, rows - head.length - foot.length - (extra.length > 0 ? extra.length + blank.length : 0));
-  const heights = shares(state, desk, room);
+  const heights = shareDashboardRows(state, desk, room);
   const panels = [
-    ...panelLines(desk.panel, heights.panel, canvas),
-    ...panelLines(desk.question, heights.question, canvas),
+    ...dashboardPanelLines(desk.panel, heights.panel, canvas),
+    ...dashboardPanelLines(desk.question, heights.question, canvas),
   ];
-  const tasks = taskLines(state, { room: heights.tasks, selected: desk.selected }, canvas);
+  const tasks = dashboardTaskLines(state, { room: heights.tasks, selected: desk.selected }, canvas);
   const lines = [...head, ...tasks, ...(extra.length > 0 ? [...blank, ...extra] : []), ...panels, ...foot];
   const cursor = bottom?.cursor === undefined ? undefined : { row: lines.length - 1, column: bottom.cursor };
   return {
-    lines: lines.slice(0, rows).map((line) => (canvas.ascii ? inAscii(line) : line)),
+    lines: lines.slice(0, rows).map((line) => (canvas.ascii ? textInAscii(line) : line)),
     cursor,
     heights: { panel: Math.max(0, heights.panel - 1), question: Math.max(0, heights.question - 1) },
   };
@@ -106,9 +106,9 @@ export function frameOf(state: RunState, desk: Desk, canvas: Canvas): Frame {
 type Shares = { readonly tasks: number; readonly panel: number; readonly question: number };
 
 /** A question is shown whole as far as it fits; an open panel gets what is left. */
-function shares(state: RunState, { panel, question }: Desk, room: number): Shares {
+function shareDashboardRows(state: RunState, { panel, question }: Desk, room: number): Shares {
   if (panel === undefined && question === undefined) return { tasks: room, panel: 0, question: 0 };
-  const wanted = Math.max(1, listed(state).length);
+  const wanted = Math.max(1, listDashboardTasks(state).length);
   const least = Math.min(wanted, TASK_ROWS_MIN, Math.max(1, room - PANEL_ROWS_MIN));
   const asked = question === undefined ? 0 : Math.min(question.rows.length + 1, room - least);
   if (panel === undefined) return { tasks: Math.max(least, room - asked), panel: 0, question: asked };
@@ -121,32 +121,34 @@ function shares(state: RunState, { panel, question }: Desk, room: number): Share
     : { tasks: room - asked, panel: 0, question: asked };
 }
 
-function panelLines(panel: Panel | undefined, height: number, canvas: Canvas): readonly string[] {
+function dashboardPanelLines(panel: Panel | undefined, height: number, canvas: Canvas): readonly string[] {
   if (panel === undefined || height < 1) return [];
   const { columns, style } = canvas;
   const seats = height - 1;
-  const top = topOf(panel, seats);
+  const top = topOfPanel(panel, seats);
   const more = panel.rows.length - top - seats;
   const place = panel.rows.length <= seats ? '' : more > 0 ? `${more} more below` : 'end';
-  const title = `── ${cell(panel.title, columns)} `;
+  const title = `── ${textCell(panel.title, columns)} `;
   const room = Math.max(0, columns - widthOfText(title) - (place === '' ? 0 : place.length + 4));
   const line = `${title}${'─'.repeat(room)}${place === '' ? '' : ` ${place} ──`}`;
   const shown = panel.rows.slice(top, top + seats);
-  return [style('dim', cut(line, columns)), ...shown, ...Array.from({ length: seats - shown.length }, () => '')];
+  return [style('dim', cutText(line, columns)), ...shown, ...Array.from({ length: seats - shown.length }, () => '')];
 }
 
 /** The first row that is shown in a panel of this height. */
-function topOf({ rows, top }: Panel, height: number): number {
+function topOfPanel({ rows, top }: Panel, height: number): number {
   const last = Math.max(0, rows.length - height);
   return Math.min(top ?? last, last);
 }
 
 /** Notes, and the last line of the task that says most. */
-function lower(state: RunState, { notes }: Desk, canvas: Canvas): readonly string[] {
+function lowerDashboardLines(state: RunState, { notes }: Desk, canvas: Canvas): readonly string[] {
   const { columns, loudest, style, rows } = canvas;
   const recent = notes.slice(rows >= SPACIOUS_ROWS ? -NOTES_MAX : -1);
-  const line = loudest === undefined ? '' : oneLine(state.tasks.get(loudest)?.lastLine ?? '', columns);
+  const line = loudest === undefined ? '' : textOnOneLine(state.tasks.get(loudest)?.lastLine ?? '', columns);
   const isHeard = loudest !== undefined && line !== '' && state.end === undefined;
-  const heard = isHeard ? [style('dim', cut(`› ${cell(loudest, columns)}: ${cell(line, columns)}`, columns))] : [];
-  return [...recent.map((note) => style('yellow', cut(note, columns))), ...heard];
+  const heard = isHeard
+    ? [style('dim', cutText(`› ${textCell(loudest, columns)}: ${textCell(line, columns)}`, columns))]
+    : [];
+  return [...recent.map((note) => style('yellow', cutText(note, columns))), ...heard];
 }

@@ -8,7 +8,7 @@
 //
 // A process that exits gives the first screen and the cursor back.
 
-import { type Io, isGone, type Output } from '../../io.ts';
+import { type Io, isOutputGone, type Output } from '../../io.ts';
 
 const ENTER = '\u001B[?1049h\u001B[2J';
 const LEAVE = '\u001B[?1049l';
@@ -58,7 +58,7 @@ export class FullScreen {
     if (this.#use !== 'picture') return;
     const enter = this.#isEntered ? '' : ENTER;
     this.#isEntered = true;
-    const at = cursor === undefined ? '' : `${moveTo(cursor.row, cursor.column)}${SHOW_CURSOR}`;
+    const at = cursor === undefined ? '' : `${moveCursorTo(cursor.row, cursor.column)}${SHOW_CURSOR}`;
     this.#write(`${BEGIN}${enter}${HIDE_CURSOR}${NO_WRAP}${this.#changes(lines)}${WRAP}${at}${END}`);
     this.#lines = lines;
   }
@@ -87,7 +87,7 @@ export class FullScreen {
 
   /** The next picture is drawn as a whole: the terminal was resized, or others have written to it. */
   erase(): void {
-    if (this.#isEntered && this.#use === 'picture') this.#write(`${moveTo(0, 0)}${ERASE_BELOW}`);
+    if (this.#isEntered && this.#use === 'picture') this.#write(`${moveCursorTo(0, 0)}${ERASE_BELOW}`);
     this.#lines = [];
   }
 
@@ -107,10 +107,10 @@ export class FullScreen {
 
   #changes(lines: readonly string[]): string {
     const changed = lines.map((line, row) =>
-      line === this.#lines[row] ? '' : `${moveTo(row, 0)}${line}${ERASE_LINE_END}`,
+      line === this.#lines[row] ? '' : `${moveCursorTo(row, 0)}${line}${ERASE_LINE_END}`,
     );
     const isShorter = lines.length < this.#lines.length;
-    return `${changed.join('')}${isShorter ? `${moveTo(lines.length, 0)}${ERASE_BELOW}` : ''}`;
+    return `${changed.join('')}${isShorter ? `${moveCursorTo(lines.length, 0)}${ERASE_BELOW}` : ''}`;
   }
 
   #exit(): void {
@@ -122,10 +122,10 @@ export class FullScreen {
   }
 
   #write(text: string): void {
-    if (!isGone(this.#output)) this.#output.write(text);
+    if (!isOutputGone(this.#output)) this.#output.write(text);
   }
 }
 
-function moveTo(row: number, column: number): string {
+function moveCursorTo(row: number, column: number): string {
   return `\u001B[${row + 1};${column + 1}H`;
 }

@@ -35,7 +35,7 @@ export class Keys {
     this.#io = io;
     this.#watcher = watcher;
     this.#forget = io.job?.onContinue(this.#resumed) ?? (() => undefined);
-    io.stdin.on('error', ignored);
+    io.stdin.on('error', ignoreKeyboardSignal);
   }
 
   get isTaken(): boolean {
@@ -48,7 +48,7 @@ export class Keys {
     if (this.isTaken || stdin.isTTY !== true || job?.isForeground() !== true) return;
     // While the process was stopped, the shell may have changed the mode; Node believes that it is still raw.
     stdin.setRawMode?.(false);
-    this.#keyboard = new Keyboard(this.#io, this.#hear, ignored);
+    this.#keyboard = new Keyboard(this.#io, this.#hear, ignoreKeyboardSignal);
   }
 
   /** Gives the keyboard back, in normal mode. Idempotent. */
@@ -60,7 +60,7 @@ export class Keys {
   close(): void {
     this.giveBack();
     this.#forget();
-    this.#io.stdin.off('error', ignored);
+    this.#io.stdin.off('error', ignoreKeyboardSignal);
   }
 
   readonly #hear = (key: Key): void => {
@@ -80,6 +80,6 @@ export class Keys {
   };
 }
 
-function ignored(): void {
+function ignoreKeyboardSignal(): void {
   // A terminal that is gone is noticed by its output.
 }

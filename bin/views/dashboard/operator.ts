@@ -8,16 +8,16 @@
 
 import type { Questions, UserAnswer } from '@drover/core/permission/questions';
 import type { RunState } from '@drover/coordinator/view/state';
-import { type Draft, edited, EMPTY, inserted } from '../../terminal/draft.ts';
+import { type Draft, editDraft, EMPTY, insertIntoDraft } from '../../terminal/draft.ts';
 import type { Key } from '../../terminal/keyboard.ts';
-import { clean, widthOfText } from '../text/terminal-text.ts';
+import { cleanText, widthOfText } from '../text/terminal-text.ts';
 import type { Style } from '../text/style.ts';
 import type { RunDesk } from '../view.ts';
 import type { BottomLine, Desk, Frame, Panel } from './frame.ts';
-import { hintFor } from './panels/key-help.ts';
+import { dashboardKeyHint } from './panels/key-help.ts';
 import type { PanelKind, Panels } from './panels/panels.ts';
 import { questionRows, questionTitle } from './panels/question-rows.ts';
-import { COORDINATOR, listed } from './rows.ts';
+import { COORDINATOR, listDashboardTasks } from './rows.ts';
 
 const NOTES_MAX = 20;
 
@@ -79,7 +79,7 @@ export class Operator {
 
   /** Keeps a note on the screen until newer ones replace it. */
   note(text: string): void {
-    this.#notes.push(clean(text).replaceAll(/\s+/g, ' ').trim());
+    this.#notes.push(cleanText(text).replaceAll(/\s+/g, ' ').trim());
     this.#notes.splice(0, Math.max(0, this.#notes.length - NOTES_MAX));
   }
 
@@ -186,12 +186,12 @@ export class Operator {
 
   /** The selected row; the first one until the user selects another. */
   #current(): string | undefined {
-    const ids = listed(this.#options.state);
+    const ids = listDashboardTasks(this.#options.state);
     return this.#selected !== undefined && ids.includes(this.#selected) ? this.#selected : ids[0];
   }
 
   #move(by: number): void {
-    const ids = listed(this.#options.state);
+    const ids = listDashboardTasks(this.#options.state);
     const at = ids.indexOf(this.#current() ?? '') + by;
     this.#selected = ids[Math.max(0, Math.min(at, ids.length - 1))];
     if (this.#selected !== undefined) this.#options.panels.turnTo(this.#selected, this.#desk);
@@ -218,11 +218,14 @@ export class Operator {
   // ── the bottom line ─────────────────────────────────────────────────────────────────────────
 
   #bottom(columns: number): BottomLine {
-    if (this.#typing !== undefined) return typed(this.#typing, columns);
+    if (this.#typing !== undefined) return operatorTypingLine(this.#typing, columns);
     if (this.#confirming !== undefined)
       return { text: `${this.#confirming.words} y yes, any other key no`, format: 'yellow' };
     if (this.#notice !== undefined) return { text: this.#notice, format: 'yellow' };
-    return { text: hintFor(this.#options.panels.opened === undefined ? 'list' : 'panel', columns), format: 'dim' };
+    return {
+      text: dashboardKeyHint(this.#options.panels.opened === undefined ? 'list' : 'panel', columns),
+      format: 'dim',
+    };
   }
 
   #say(refused: string | undefined, done?: string): void {
@@ -247,15 +250,15 @@ export class Operator {
     else if (key.name === 'return') {
       this.#typing = undefined;
       if (typing.draft.text.trim() !== '') typing.send(typing.draft.text);
-    } else if (key.name === 'paste') typing.draft = inserted(typing.draft, key.text);
-    else typing.draft = edited(typing.draft, key) ?? typing.draft;
+    } else if (key.name === 'paste') typing.draft = insertIntoDraft(typing.draft, key.text);
+    else typing.draft = editDraft(typing.draft, key) ?? typing.draft;
   }
 }
 
 /** The end of the draft that fits, with the cursor. */
-function typed({ prompt, draft }: Typing, columns: number): BottomLine {
-  const before = clean(draft.text.slice(0, draft.at)).replaceAll(/\s/g, ' ');
-  const behind = clean(draft.text.slice(draft.at)).replaceAll(/\s/g, ' ');
+function operatorTypingLine({ prompt, draft }: Typing, columns: number): BottomLine {
+  const before = cleanText(draft.text.slice(0, draft.at)).replaceAll(/\s/g, ' ');
+  const behind = cleanText(draft.text.slice(draft.at)).replaceAll(/\s/g, ' ');
   const room = Math.max(1, columns - widthOfText(prompt) - 1);
   let shown = before;
   while (widthOfText(shown) > room) shown = shown.slice(1);

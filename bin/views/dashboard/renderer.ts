@@ -10,8 +10,8 @@ import type { RunState } from '@drover/coordinator/view/state';
 import { type Listr, ListrEventType, type ListrRenderer } from 'listr2';
 import type { Output } from '../../io.ts';
 import type { Style } from '../text/style.ts';
-import { columnsOf } from '../text/terminal-text.ts';
-import { EMPTY_DESK, type Frame, frameOf } from './frame.ts';
+import { terminalColumns } from '../text/terminal-text.ts';
+import { EMPTY_DESK, type Frame, dashboardFrame } from './frame.ts';
 import type { FullScreen } from './full-screen.ts';
 import type { Keys } from './keys.ts';
 import type { Operator } from './operator.ts';
@@ -92,14 +92,14 @@ export class DashboardRenderer implements ListrRenderer {
     const isOperable = keys.isTaken;
     const columns = this.#columns;
     const canvas = { ...this.#canvas(isOperable), rows: output.rows ?? ROWS_DEFAULT, loudest: this.#loudest() };
-    return frameOf(state, operator.desk(columns, isOperable), canvas);
+    return dashboardFrame(state, operator.desk(columns, isOperable), canvas);
   }
 
   /** The rows without what can be operated, and one line less: the cursor is below them. */
   #last(): readonly string[] {
     const { state, output } = this.#drawing;
     const rows = (output.rows ?? ROWS_DEFAULT) - 1;
-    return frameOf(state, EMPTY_DESK, { ...this.#canvas(false), rows, loudest: undefined }).lines;
+    return dashboardFrame(state, EMPTY_DESK, { ...this.#canvas(false), rows, loudest: undefined }).lines;
   }
 
   #canvas(isOperable: boolean) {
@@ -109,7 +109,7 @@ export class DashboardRenderer implements ListrRenderer {
 
   /** A cursor in the last column erases its character when the rest of the line is erased. */
   get #columns(): number {
-    return columnsOf(this.#drawing.output) - 1;
+    return terminalColumns(this.#drawing.output) - 1;
   }
 
   /** The open task with the most output of late. */

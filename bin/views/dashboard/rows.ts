@@ -6,9 +6,9 @@
 import type { AgentProgress } from '@drover/coordinator/view/agent-progress';
 import type { RunState, TaskProgress, TaskState } from '@drover/coordinator/view/state';
 import { isDone } from '@drover/protocol/run';
-import { dollars, shortCount, shortDuration, tokensOf } from '../text/figures.ts';
-import { type Appearance, looksOf, looksOfTask } from '../text/style.ts';
-import { cell, cut, widthOfText } from '../text/terminal-text.ts';
+import { dollarsText, shortCountText, shortDurationText, totalTokens } from '../text/figures.ts';
+import { type Appearance, looksOf, taskTextStyle } from '../text/style.ts';
+import { textCell, cutText, widthOfText } from '../text/terminal-text.ts';
 import type { Canvas } from './frame.ts';
 
 export const COORDINATOR = 'coordinator';
@@ -21,26 +21,26 @@ const TIME_COLUMNS = '59m59s'.length;
 const GAP = '  ';
 
 /** The ids of the rows in order: tasks, and the coordinator while it is alone. */
-export function listed(state: RunState): readonly string[] {
+export function listDashboardTasks(state: RunState): readonly string[] {
   const tasks = [...state.tasks.values()];
-  const sorted = tasks.toSorted((a, b) => groupOf(b.state) - groupOf(a.state)).map(({ id }) => id);
+  const sorted = tasks.toSorted((a, b) => dashboardRowGroup(b.state) - dashboardRowGroup(a.state)).map(({ id }) => id);
   return isCoordinatorAlone(state) ? [COORDINATOR, ...sorted] : sorted;
 }
 
 export type Listing = { readonly room: number; readonly selected: string | undefined };
 
 /** At most `room` lines: rows, and one that counts what is left out. */
-export function taskLines(state: RunState, { room, selected }: Listing, canvas: Canvas): readonly string[] {
-  const ids = listed(state);
+export function dashboardTaskLines(state: RunState, { room, selected }: Listing, canvas: Canvas): readonly string[] {
+  const ids = listDashboardTasks(state);
   const fits = ids.length <= room;
   const seats = fits ? ids.length : Math.max(1, room - 1);
   const start = Math.max(0, ids.findIndex((id) => id === selected) - seats + 1);
   const shown = ids.slice(start, start + seats);
-  const rows = shown.map((id) => rowOf(state, id, canvas.now));
-  const widths = widthsOf(rows, canvas.columns - gutterOf(canvas).length);
-  const lines = rows.map((row) => lineOf(row, widths, { ...canvas, isSelected: row.id === selected }));
+  const rows = shown.map((id) => dashboardRow(state, id, canvas.now));
+  const widths = dashboardRowWidths(rows, canvas.columns - dashboardRowGutter(canvas).length);
+  const lines = rows.map((row) => dashboardRowLine(row, widths, { ...canvas, isSelected: row.id === selected }));
   const out = ids.filter((id) => !shown.includes(id)).flatMap((id) => state.tasks.get(id) ?? []);
-  return fits ? lines : [...lines, leftOut(out, canvas)];
+  return fits ? lines : [...lines, dashboardLeftOutLine(out, canvas)];
 }
 
 type Row = {
@@ -53,23 +53,23 @@ type Row = {
   readonly time: string;
 };
 
-function rowOf(state: RunState, id: string, now: number): Row {
+function dashboardRow(state: RunState, id: string, now: number): Row {
   const task = state.tasks.get(id);
-  if (task === undefined) return coordinatorRow(state);
+  if (task === undefined) return dashboardCoordinatorRow(state);
   const { plan, startedMs, usage, cost } = task;
-  const spent = tokensOf(usage);
+  const spent = totalTokens(usage);
   return {
     id,
     state: task.state,
-    looks: looksOfTask(task),
-    doing: [...noteOf(task), doingOf(task) || plan.title, ...hostOf(task)].join(' '),
-    tokens: spent === 0 ? '' : shortCount(spent),
-    cost: cost === undefined || spent === 0 ? '' : dollars(cost),
-    time: startedMs === undefined ? '' : shortDuration(task.workedMs(state.elapsedMs(now), now)),
+    looks: taskTextStyle(task),
+    doing: [...dashboardRowNote(task), dashboardRowActivity(task) || plan.title, ...dashboardRowHost(task)].join(' '),
+    tokens: spent === 0 ? '' : shortCountText(spent),
+    cost: cost === undefined || spent === 0 ? '' : dollarsText(cost),
+    time: startedMs === undefined ? '' : shortDurationText(task.workedMs(state.elapsedMs(now), now)),
   };
 }
 
-function noteOf({ messages, attempts, endedMs }: TaskProgress): readonly string[] {
+function dashboardRowNote({ messages, attempts, endedMs }: TaskProgress): readonly string[] {
   if (endedMs !== undefined) return [];
   return [
     ...(attempts > 1 ? [`(attempt ${attempts})`] : []),
@@ -77,11 +77,11 @@ function noteOf({ messages, attempts, endedMs }: TaskProgress): readonly string[
   ];
 }
 
-function hostOf({ isOpen, attempt }: TaskProgress): readonly string[] {
+function dashboardRowHost({ isOpen, attempt }: TaskProgress): readonly string[] {
   return isOpen && attempt?.host !== undefined ? [`on ${attempt.host}`] : [];
 }
 
-function doingOf({ state, doing, reason, isReady, plan }: TaskProgress): string {
+function dashboardRowActivity({ state, doing, reason, isReady, plan }: TaskProgress): string {
   switch (state) {
     case 'waiting':
       return isReady || plan.dependsOn.length === 0 ? '' : `for ${plan.dependsOn.join(', ')}`;
@@ -105,7 +105,7 @@ function doingOf({ state, doing, reason, isReady, plan }: TaskProgress): string 
   }
 }
 
-function groupOf(state: TaskState): number {
+function dashboardRowGroup(state: TaskState): number {
   switch (state) {
     case 'asking':
     case 'starting':
@@ -136,21 +136,21 @@ function isCoordinatorAlone(state: RunState): boolean {
   return state.coordinator.activity !== 'waiting' && isOver;
 }
 
-function coordinatorRow(state: RunState): Row {
+function dashboardCoordinatorRow(state: RunState): Row {
   const { activity, doing, lastLine, usage, cost }: Pick<AgentProgress, Shown> = state.coordinator;
-  const tokens = tokensOf(usage) === 0 ? '' : shortCount(tokensOf(usage));
-  const spent = { tokens, cost: cost === undefined ? '' : dollars(cost), time: '' };
+  const tokens = totalTokens(usage) === 0 ? '' : shortCountText(totalTokens(usage));
+  const spent = { tokens, cost: cost === undefined ? '' : dollarsText(cost), time: '' };
   const what = doing || lastLine || (state.tasks.size === 0 ? 'makes a plan' : 'looks at what came of it');
   return { id: COORDINATOR, state: activity, looks: looksOf[activity], doing: what, ...spent };
 }
 
 type Shown = 'activity' | 'doing' | 'lastLine' | 'usage' | 'cost';
 
-function leftOut(out: readonly TaskProgress[], canvas: Canvas): string {
-  const kinds = Map.groupBy(out, (task) => looksOfTask(task).word);
+function dashboardLeftOutLine(out: readonly TaskProgress[], canvas: Canvas): string {
+  const kinds = Map.groupBy(out, (task) => taskTextStyle(task).word);
   const words = [...kinds].map(([word, { length }]) => `${length} ${word}`).join(', ');
-  const line = `${gutterOf(canvas)}… and ${out.length} more: ${words}`;
-  return canvas.style('dim', cut(line, canvas.columns));
+  const line = `${dashboardRowGutter(canvas)}… and ${out.length} more: ${words}`;
+  return canvas.style('dim', cutText(line, canvas.columns));
 }
 
 /** `figures`: the columns that are shown. `name` and `doing` as wide as they may be. */
@@ -163,8 +163,8 @@ type Widths = {
 };
 
 /** Each column as wide as it must be; what a task is doing gets the rest. */
-function widthsOf(rows: readonly Row[], columns: number): Widths {
-  const longest = Math.max(1, ...rows.map(({ id }) => widthOfText(cell(id, NAME_COLUMNS_MAX))));
+function dashboardRowWidths(rows: readonly Row[], columns: number): Widths {
+  const longest = Math.max(1, ...rows.map(({ id }) => widthOfText(textCell(id, NAME_COLUMNS_MAX))));
   const fixed = '✓ '.length + GAP.length + STATE_COLUMNS + GAP.length + TIME_COLUMNS;
   const name = Math.max(1, Math.min(longest, columns - fixed));
   let room = columns - fixed - name;
@@ -182,7 +182,7 @@ function widthsOf(rows: readonly Row[], columns: number): Widths {
   return { name, doing: doing >= DOING_COLUMNS_MIN ? doing : 0, tokens, cost, isTimed };
 }
 
-function lineOf(row: Row, widths: Widths, canvas: Canvas & { readonly isSelected: boolean }): string {
+function dashboardRowLine(row: Row, widths: Widths, canvas: Canvas & { readonly isSelected: boolean }): string {
   const { style, ascii, isSelected } = canvas;
   const { word, sign, ascii: plain, format } = row.looks;
   const isCalm = row.state === 'waiting' || isDone(row.state);
@@ -191,9 +191,9 @@ function lineOf(row: Row, widths: Widths, canvas: Canvas & { readonly isSelected
     ...(widths.tokens === 0 ? [] : [row.tokens.padStart(widths.tokens)]),
     ...(widths.cost === 0 ? [] : [row.cost.padStart(widths.cost)]),
   ].join(GAP);
-  const doing = cell(row.doing, widths.doing);
-  const name = padded(cut(cell(row.id, NAME_COLUMNS_MAX), widths.name), widths.name);
-  const gutter = gutterOf(canvas);
+  const doing = textCell(row.doing, widths.doing);
+  const name = padDashboardCell(cutText(textCell(row.id, NAME_COLUMNS_MAX), widths.name), widths.name);
+  const gutter = dashboardRowGutter(canvas);
   const mark = isSelected && gutter !== '' ? style('bold', '› ') : gutter;
   const isBare = figures.trim() === '' && (widths.doing === 0 || doing === '');
   const parts = [
@@ -205,10 +205,10 @@ function lineOf(row: Row, widths: Widths, canvas: Canvas & { readonly isSelected
   return parts.join(GAP);
 }
 
-function gutterOf({ isOperable }: Canvas): string {
+function dashboardRowGutter({ isOperable }: Canvas): string {
   return isOperable ? '  ' : '';
 }
 
-function padded(text: string, columns: number): string {
+function padDashboardCell(text: string, columns: number): string {
   return text + ' '.repeat(Math.max(0, columns - widthOfText(text)));
 }

@@ -79,7 +79,7 @@ export class RunList {
       ({ id, endedMs }) => endedMs === undefined && !this.#open.has(id),
     );
     if (fresh.length === 0) return;
-    for (const task of fresh) this.#open.set(task.id, new Work(task.id, stageOf(task)));
+    for (const task of fresh) this.#open.set(task.id, new Work(task.id, listedTaskStage(task)));
     const turn = new Work('coordinator', 'turn');
     this.#turn.end({ next: [...fresh.flatMap(({ id }) => this.#open.get(id) ?? []), turn] });
     this.#turn = turn;
@@ -91,15 +91,15 @@ export class RunList {
     if (task.endedMs !== undefined) {
       this.#open.delete(id);
       work.end(task.state === 'landed' || task.state === 'done' ? {} : { failure: task.reason ?? task.state });
-    } else if (stageOf(task) !== work.stage) {
-      const next = new Work(stageOf(task), stageOf(task));
+    } else if (listedTaskStage(task) !== work.stage) {
+      const next = new Work(listedTaskStage(task), listedTaskStage(task));
       this.#open.set(id, next);
       work.end({ next: [next] });
     }
   }
 }
 
-function stageOf({ state, attempts, isOpen, doing }: TaskProgress): string {
+function listedTaskStage({ state, attempts, isOpen, doing }: TaskProgress): string {
   if (state === 'merging') return 'merge';
   return state === 'gate' ? `gate: ${doing}` : `attempt ${isOpen ? attempts : attempts + 1}`;
 }

@@ -1,10 +1,10 @@
 // Blocks of Markdown as rows of a terminal: headings, paragraphs, lists, tables, quotes, code.
 
 import type { Token, Tokens } from 'marked';
-import { codeLines } from './highlight.ts';
-import { inlineSpans } from './inline.ts';
-import { type Looks, type Row, type Span, span, wrapSpans } from './spans.ts';
-import { tableRows } from './table.ts';
+import { highlightCode } from './highlight.ts';
+import { inlineMarkdownSpans } from './inline.ts';
+import { type Looks, type Row, type Span, markdownSpan, wrapMarkdownSpans } from './spans.ts';
+import { markdownTableRows } from './table.ts';
 
 const CODE_INDENT = '  ';
 const COLUMNS_MIN = 8;
@@ -18,11 +18,11 @@ export type Page = {
 };
 
 /** The rows of the blocks, with an empty row between two. */
-export function blockRows(tokens: readonly Token[], page: Page): readonly Row[] {
+export function markdownBlockRows(tokens: readonly Token[], page: Page): readonly Row[] {
   const rows: Row[] = [];
   for (const token of tokens) {
     if (token.type === 'space' || token.type === 'def') continue;
-    const own = rowsOf(token as Tokens.Generic, page);
+    const own = markdownTokenRows(token as Tokens.Generic, page);
     if (own.length === 0) continue;
     if (rows.length > 0) rows.push([]);
     rows.push(...own);
@@ -30,44 +30,44 @@ export function blockRows(tokens: readonly Token[], page: Page): readonly Row[] 
   return rows;
 }
 
-function rowsOf(token: Tokens.Generic, page: Page): readonly Row[] {
+function markdownTokenRows(token: Tokens.Generic, page: Page): readonly Row[] {
   const { columns, looks } = page;
   switch (token.type) {
     case 'heading':
-      return headingRows(token as Tokens.Heading, page);
+      return markdownHeadingRows(token as Tokens.Heading, page);
     case 'code':
-      return codeRows(token as Tokens.Code, page);
+      return markdownCodeRows(token as Tokens.Code, page);
     case 'list':
-      return listRows(token as Tokens.List, page);
+      return markdownListRows(token as Tokens.List, page);
     case 'table':
-      return tableRows(token as Tokens.Table, columns, looks);
+      return markdownTableRows(token as Tokens.Table, columns, looks);
     case 'blockquote': {
-      const bar = span(looks.isAscii ? '| ' : '│ ', ['dim']);
-      return blockRows(token.tokens ?? [], narrower(page, 2)).map((row) => [bar, ...row]);
+      const bar = markdownSpan(looks.isAscii ? '| ' : '│ ', ['dim']);
+      return markdownBlockRows(token.tokens ?? [], narrowerMarkdownPage(page, 2)).map((row) => [bar, ...row]);
     }
     case 'hr':
-      return [[span((looks.isAscii ? '-' : '─').repeat(Math.min(columns, RULE_COLUMNS_MAX)), ['dim'])]];
+      return [[markdownSpan((looks.isAscii ? '-' : '─').repeat(Math.min(columns, RULE_COLUMNS_MAX)), ['dim'])]];
     case 'html':
-      return wrapSpans([span(token.raw.trimEnd())], columns);
+      return wrapMarkdownSpans([markdownSpan(token.raw.trimEnd())], columns);
     default:
-      return wrapSpans(inlineSpans(token.tokens ?? [token], looks), columns);
+      return wrapMarkdownSpans(inlineMarkdownSpans(token.tokens ?? [token], looks), columns);
   }
 }
 
-function headingRows({ depth, tokens }: Tokens.Heading, { columns, looks }: Page): readonly Row[] {
+function markdownHeadingRows({ depth, tokens }: Tokens.Heading, { columns, looks }: Page): readonly Row[] {
   const formats: Span['formats'] = depth === 1 ? ['bold', 'underline'] : ['bold'];
-  const mark = looks.isColoured && depth < 3 ? [] : [span(`${'#'.repeat(depth)} `, ['dim'])];
-  return wrapSpans([...mark, ...inlineSpans(tokens, looks, formats)], columns);
+  const mark = looks.isColoured && depth < 3 ? [] : [markdownSpan(`${'#'.repeat(depth)} `, ['dim'])];
+  return wrapMarkdownSpans([...mark, ...inlineMarkdownSpans(tokens, looks, formats)], columns);
 }
 
-function codeRows({ text, lang = '' }: Tokens.Code, { columns, looks, keepsCode }: Page): readonly Row[] {
-  const lines = codeLines(text.replaceAll('\t', '    '), looks.isColoured ? lang : '');
-  const rows = keepsCode ? lines : lines.flatMap((line) => hardRows(line, columns - CODE_INDENT.length));
-  return rows.map((row) => (row.length === 0 ? row : [span(CODE_INDENT), ...row]));
+function markdownCodeRows({ text, lang = '' }: Tokens.Code, { columns, looks, keepsCode }: Page): readonly Row[] {
+  const lines = highlightCode(text.replaceAll('\t', '    '), looks.isColoured ? lang : '');
+  const rows = keepsCode ? lines : lines.flatMap((line) => markdownHardRows(line, columns - CODE_INDENT.length));
+  return rows.map((row) => (row.length === 0 ? row : [markdownSpan(CODE_INDENT), ...row]));
 }
 
 /** Breaks a line of code at the width, wherever that is. */
-function hardRows(line: readonly Span[], columns: number): readonly Row[] {
+function markdownHardRows(line: readonly Span[], columns: number): readonly Row[] {
   const rows: Span[][] = [[]];
   let room = columns;
   for (const each of line) {
@@ -84,28 +84,28 @@ function hardRows(line: readonly Span[], columns: number): readonly Row[] {
   return rows;
 }
 
-function listRows({ items, ordered, start, loose }: Tokens.List, page: Page): readonly Row[] {
+function markdownListRows({ items, ordered, start, loose }: Tokens.List, page: Page): readonly Row[] {
   const first = typeof start === 'number' ? start : 1;
   const widest = ordered ? `${first + items.length - 1}. `.length : 2;
   return items.flatMap((item, at) => {
     const bullet = page.looks.isAscii ? '- ' : '• ';
     const mark = (ordered ? `${first + at}. ` : bullet).padStart(widest);
     const box = item.task ? (item.checked === true ? '[x] ' : '[ ] ') : '';
-    const inner = itemRows(item, loose, narrower(page, widest + box.length));
+    const inner = markdownItemRows(item, loose, narrowerMarkdownPage(page, widest + box.length));
     const rows = (inner.length === 0 ? [[]] : inner).map((row, line): Row => {
       const before = line === 0 ? mark + box : ' '.repeat(mark.length + box.length);
-      return row.length === 0 && line > 0 ? [] : [span(before, line === 0 ? ['cyan'] : []), ...row];
+      return row.length === 0 && line > 0 ? [] : [markdownSpan(before, line === 0 ? ['cyan'] : []), ...row];
     });
     return at > 0 && loose ? [[], ...rows] : rows;
   });
 }
 
 /** In a tight list, no empty row separates an item's text from the list below it. */
-function itemRows({ tokens }: Tokens.ListItem, loose: boolean, page: Page): readonly Row[] {
+function markdownItemRows({ tokens }: Tokens.ListItem, loose: boolean, page: Page): readonly Row[] {
   const blocks = tokens.filter(({ type }) => type !== 'checkbox');
-  return loose ? blockRows(blocks, page) : blocks.flatMap((each) => blockRows([each], page));
+  return loose ? markdownBlockRows(blocks, page) : blocks.flatMap((each) => markdownBlockRows([each], page));
 }
 
-function narrower(page: Page, by: number): Page {
+function narrowerMarkdownPage(page: Page, by: number): Page {
   return { ...page, columns: Math.max(page.columns - by, COLUMNS_MIN) };
 }

@@ -4,7 +4,7 @@
 
 import type { HLJSApi, LanguageFn } from 'highlight.js';
 import type { Span } from './spans.ts';
-import { span } from './spans.ts';
+import { markdownSpan } from './spans.ts';
 
 const CHARS_MAX = 50_000;
 
@@ -65,7 +65,7 @@ const ALIASES: Readonly<Record<string, string>> = {
 
 let core: HLJSApi | undefined;
 
-function nameOf(language: string): string {
+function highlightName(language: string): string {
   const name =
     language
       .trim()
@@ -75,25 +75,25 @@ function nameOf(language: string): string {
 }
 
 /** Loads a language; undefined if it is unknown or loaded already. */
-export function loadLanguage(language: string): Promise<void> | undefined {
-  const name = nameOf(language);
+export function loadHighlightLanguage(language: string): Promise<void> | undefined {
+  const name = highlightName(language);
   const load = Object.hasOwn(LANGUAGES, name) ? LANGUAGES[name] : undefined;
   if (load === undefined || core?.getLanguage(name) !== undefined) return undefined;
-  return register(name, load);
+  return registerHighlight(name, load);
 }
 
-async function register(name: string, load: () => Loaded): Promise<void> {
+async function registerHighlight(name: string, load: () => Loaded): Promise<void> {
   const [{ default: api }, { default: language }] = await Promise.all([import('highlight.js/lib/core'), load()]);
   core = api;
   api.registerLanguage(name, language);
 }
 
 /** The lines of the code as spans, in colour if its language is loaded. */
-export function codeLines(code: string, language: string): readonly (readonly Span[])[] {
-  const name = nameOf(language);
+export function highlightCode(code: string, language: string): readonly (readonly Span[])[] {
+  const name = highlightName(language);
   if (core?.getLanguage(name) === undefined || code.length > CHARS_MAX)
-    return code.split('\n').map((line) => [span(line)]);
-  return linesOf(core.highlight(code, { language: name, ignoreIllegals: true }).value);
+    return code.split('\n').map((line) => [markdownSpan(line)]);
+  return highlightedLines(core.highlight(code, { language: name, ignoreIllegals: true }).value);
 }
 
 const FORMATS: Readonly<Record<string, Span['formats']>> = {
@@ -119,7 +119,7 @@ const FORMATS: Readonly<Record<string, Span['formats']>> = {
 const ESCAPES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#x27': "'" };
 
 /** Reads the markup that highlight.js makes: nested spans with a class, and five escaped characters. */
-function linesOf(markup: string): readonly (readonly Span[])[] {
+function highlightedLines(markup: string): readonly (readonly Span[])[] {
   const lines: Span[][] = [[]];
   const open: Span['formats'][] = [];
   for (const [piece, name] of markup.matchAll(/<span class="(?:hljs-)?([\w-]+)[^"]*">|<\/span>|[^<]+/g)) {
@@ -129,7 +129,7 @@ function linesOf(markup: string): readonly (readonly Span[])[] {
       const text = piece.replaceAll(/&(\w+|#x27);/g, (whole, escaped: string) => ESCAPES[escaped] ?? whole);
       text.split('\n').forEach((line, at) => {
         if (at > 0) lines.push([]);
-        if (line !== '') lines.at(-1)?.push(span(line, open.at(-1) ?? []));
+        if (line !== '') lines.at(-1)?.push(markdownSpan(line, open.at(-1) ?? []));
       });
     }
   }

@@ -5,7 +5,7 @@ import type { Io } from '../../io.ts';
 const ADDRESS_CHARS_MAX = 2_000;
 
 /** The address of a link as plain ASCII; undefined if it is not http, https or mailto. */
-export function safeAddress(href: string): string | undefined {
+export function safeLinkAddress(href: string): string | undefined {
   if (href.length > ADDRESS_CHARS_MAX || !/^(https?:\/\/|mailto:)/i.test(href)) return undefined;
   try {
     const address = new URL(href).href;
@@ -16,13 +16,13 @@ export function safeAddress(href: string): string | undefined {
   }
 }
 
-/** `href` comes from safeAddress, so it cannot end the sequence early. */
-export function linked(text: string, href: string): string {
+/** `href` comes from safeLinkAddress, so it cannot end the sequence early. */
+export function terminalLink(text: string, href: string): string {
   return `\u001B]8;;${href}\u001B\\${text}\u001B]8;;\u001B\\`;
 }
 
 /** Whether the words of a link hide where it leads: they look like an address, and it is another one. */
-export function isDisguised(words: string, href: string): boolean {
+export function isDisguisedLink(words: string, href: string): boolean {
   const bare = (text: string): string =>
     text
       .trim()
@@ -36,7 +36,7 @@ const PROGRAMS = new Set(['iTerm.app', 'WezTerm', 'vscode', 'ghostty', 'Hyper', 
 const VTE_MIN = 5_000;
 
 /** No query tells whether a terminal knows OSC 8, so its name decides. FORCE_HYPERLINK overrides. */
-export function knowsLinks(env: Io['env'], isTTY: boolean): boolean {
+export function terminalKnowsLinks(env: Io['env'], isTTY: boolean): boolean {
   const forced = env['FORCE_HYPERLINK'];
   if (forced !== undefined && forced !== '') return forced !== '0';
   if (!isTTY || env['TERM'] === 'dumb' || env['TMUX'] !== undefined) return false;

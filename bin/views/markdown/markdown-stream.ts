@@ -6,26 +6,30 @@
 //   2. Only the last block is read again when text arrives.
 //   3. Text that comes in is cleaned before it is read, and again when it becomes a span.
 //
-// marked and the languages of highlight.js are loaded by `prepare`, with the first text that needs them.
+// marked and the languages of highlight.js are loaded by `prepareMarkdown`, with the first text that needs them.
 
 import type { Lexer, Token, TokensList } from 'marked';
 import { Cleaner } from '../text/terminal-text.ts';
-import { blockRows } from './blocks.ts';
-import { loadLanguage } from './highlight.ts';
-import { type Looks, paintRow } from './spans.ts';
+import { markdownBlockRows } from './blocks.ts';
+import { loadHighlightLanguage } from './highlight.ts';
+import { type Looks, paintMarkdownRow } from './spans.ts';
 
 let lexer: typeof Lexer | undefined;
 
 const FENCE = /^ {0,3}(?:`{3,}|~{3,})[ \t]*([\w+#.-]+)[^\n]*$/gm;
 
 /** Loads what this text needs; undefined if all of it is loaded. Call it with whole lines, before `push`. */
-export function prepare(text: string, isColoured: boolean): Promise<unknown> | undefined {
-  const languages = isColoured ? [...text.matchAll(FENCE)].map(([, language = '']) => loadLanguage(language)) : [];
-  const loads = [lexer === undefined ? loadLexer() : undefined, ...languages].filter((load) => load !== undefined);
+export function prepareMarkdown(text: string, isColoured: boolean): Promise<unknown> | undefined {
+  const languages = isColoured
+    ? [...text.matchAll(FENCE)].map(([, language = '']) => loadHighlightLanguage(language))
+    : [];
+  const loads = [lexer === undefined ? loadMarkdownLexer() : undefined, ...languages].filter(
+    (load) => load !== undefined,
+  );
   return loads.length === 0 ? undefined : Promise.all(loads);
 }
 
-async function loadLexer(): Promise<void> {
+async function loadMarkdownLexer(): Promise<void> {
   lexer = (await import('marked')).Lexer;
 }
 
@@ -86,8 +90,8 @@ export class MarkdownStream {
 
   #rows(tokens: readonly Token[], stays: boolean): readonly string[] {
     const { columns, looks } = this.#page;
-    const rows = blockRows(tokens, { columns: columns(), looks, keepsCode: stays });
-    const painted = rows.map((row) => paintRow(row, looks).trimEnd());
+    const rows = markdownBlockRows(tokens, { columns: columns(), looks, keepsCode: stays });
+    const painted = rows.map((row) => paintMarkdownRow(row, looks).trimEnd());
     const before = this.#hasRows && painted.length > 0 ? [''] : [];
     if (stays && painted.length > 0) this.#hasRows = true;
     return [...before, ...painted];

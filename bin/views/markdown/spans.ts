@@ -4,9 +4,9 @@
 //   1. The text of a span holds no control characters: every text passes `clean` when the span is made.
 //   2. A row is never wider than asked, except a single character that is wider.
 
-import { clean, widthOfText } from '../text/terminal-text.ts';
+import { cleanText, widthOfText } from '../text/terminal-text.ts';
 import type { Style } from '../text/style.ts';
-import { linked } from './links.ts';
+import { terminalLink } from './links.ts';
 
 type Format =
   | 'bold'
@@ -33,32 +33,32 @@ export type Span = { readonly text: string; readonly formats: readonly Format[];
 
 export type Row = readonly Span[];
 
-export function span(text: string, formats: readonly Format[] = [], href?: string): Span {
-  return { text: clean(text), formats, ...(href !== undefined && { href }) };
+export function markdownSpan(text: string, formats: readonly Format[] = [], href?: string): Span {
+  return { text: cleanText(text), formats, ...(href !== undefined && { href }) };
 }
 
-export function paintRow(row: Row, looks: Looks): string {
+export function paintMarkdownRow(row: Row, looks: Looks): string {
   return row
     .map(({ text, formats, href }) => {
       const painted = formats.length === 0 ? text : looks.style([...formats], text);
-      return href !== undefined && looks.hasLinks ? linked(painted, href) : painted;
+      return href !== undefined && looks.hasLinks ? terminalLink(painted, href) : painted;
     })
     .join('');
 }
 
-export function widthOfRow(row: Row): number {
+export function widthOfMarkdownRow(row: Row): number {
   return row.reduce((sum, { text }) => sum + widthOfText(text), 0);
 }
 
 type Word = { readonly spans: Span[]; width: number; readonly gap: Span | undefined };
 
 /** Breaks spans between words, and words that no row can hold anywhere. A newline always breaks. */
-export function wrapSpans(spans: readonly Span[], columns: number): readonly Row[] {
+export function wrapMarkdownSpans(spans: readonly Span[], columns: number): readonly Row[] {
   const rows: Row[] = [];
-  for (const line of linesOf(spans)) {
+  for (const line of markdownSpanLines(spans)) {
     let row: Span[] = [];
     let width = 0;
-    for (const word of wordsOf(line).flatMap((each) => split(each, columns))) {
+    for (const word of markdownSpanWords(line).flatMap((each) => splitMarkdownWord(each, columns))) {
       const gap = row.length === 0 || word.gap === undefined ? 0 : widthOfText(word.gap.text);
       if (row.length > 0 && width + gap + word.width > columns) {
         rows.push(row);
@@ -74,7 +74,7 @@ export function wrapSpans(spans: readonly Span[], columns: number): readonly Row
   return rows;
 }
 
-function linesOf(spans: readonly Span[]): readonly (readonly Span[])[] {
+function markdownSpanLines(spans: readonly Span[]): readonly (readonly Span[])[] {
   const lines: Span[][] = [[]];
   for (const each of spans)
     each.text.split('\n').forEach((text, at) => {
@@ -87,7 +87,7 @@ function linesOf(spans: readonly Span[]): readonly (readonly Span[])[] {
 // Wide characters, such as Chinese ones, may be broken anywhere.
 const PIECES = /[ \t]+|[\u1100-\u115F\u2E80-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE4F\uFF00-\uFF60]|[^ \t]/gu;
 
-function wordsOf(spans: readonly Span[]): readonly Word[] {
+function markdownSpanWords(spans: readonly Span[]): readonly Word[] {
   const words: Word[] = [];
   let gap: Span | undefined;
   let isOpen = false;
@@ -113,7 +113,7 @@ function wordsOf(spans: readonly Span[]): readonly Word[] {
 }
 
 /** Splits a word that is too wide, or that holds wide characters, into pieces that fit. */
-function split(word: Word, columns: number): readonly Word[] {
+function splitMarkdownWord(word: Word, columns: number): readonly Word[] {
   const isWide = word.spans.some(({ text }) => widthOfText(text) > text.length);
   if (word.width <= columns && !isWide) return [word];
   const pieces: Word[] = [];

@@ -6,24 +6,24 @@ import { type ModelRoles, rolesOf } from '@drover/protocol/run';
 const MOVES_MAX = 20;
 
 /** Empty for a run that used one model for everything. */
-export function modelLines({ settings, tasks, fallbacks }: RunState): readonly string[] {
+export function modelTextLines({ settings, tasks, fallbacks }: RunState): readonly string[] {
   if (settings === undefined) return [];
   const roles = rolesOf(settings);
   const own = [...tasks.values()].flatMap(({ id, plan: { model } }) => (model === undefined ? [] : [{ id, model }]));
   const isPlain = settings.models === undefined && own.length === 0 && fallbacks.length === 0;
   if (isPlain) return [];
   return [
-    ...roleLines(roles),
+    ...roleTextLines(roles),
     ...[...Map.groupBy(own, ({ model }) => model)].map(
       ([model, named]) => `${named.map(({ id }) => id).join(', ')}: ${model}`,
     ),
-    ...moveLines(fallbacks),
-    ...cacheLines(roles, { own: own.map(({ model }) => model), hasMoved: fallbacks.length > 0 }),
+    ...modelMoveLines(fallbacks),
+    ...modelCacheLines(roles, { own: own.map(({ model }) => model), hasMoved: fallbacks.length > 0 }),
   ];
 }
 
 /** The roles, one line each, or one line if they use the same models. */
-export function roleLines({ plan, work, review }: ModelRoles): readonly string[] {
+export function roleTextLines({ plan, work, review }: ModelRoles): readonly string[] {
   const words = ([first = '', ...others]: readonly string[]) =>
     others.length === 0 ? first : `${first}, else ${others.join(', else ')}`;
   const both =
@@ -31,7 +31,7 @@ export function roleLines({ plan, work, review }: ModelRoles): readonly string[]
   return review === undefined ? both : [...both, `review: ${words(review)}`];
 }
 
-function moveLines(fallbacks: RunState['fallbacks']): readonly string[] {
+function modelMoveLines(fallbacks: RunState['fallbacks']): readonly string[] {
   const lines = fallbacks
     .slice(0, MOVES_MAX)
     .map(
@@ -44,7 +44,7 @@ function moveLines(fallbacks: RunState['fallbacks']): readonly string[] {
 type Use = { readonly own: readonly string[]; readonly hasMoved: boolean };
 
 /** Providers cache per model, so only agents on the same model read each other's prompts from the cache. */
-function cacheLines({ plan, work }: ModelRoles, { own, hasMoved }: Use): readonly string[] {
+function modelCacheLines({ plan, work }: ModelRoles, { own, hasMoved }: Use): readonly string[] {
   const others = new Set([...work.slice(0, 1), ...own].filter((model) => model !== plan[0]));
   if (others.size === 0 && !hasMoved) return [];
   return ['The prompt cache could not be shared between different models.'];

@@ -8,7 +8,7 @@ import type { Io, Output } from '../../io.ts';
 type Format = Parameters<typeof styleText>[0];
 export type Style = (format: Format, text: string) => string;
 
-export function styleFor(output: Output, env: Io['env']): Style {
+export function textStyle(output: Output, env: Io['env']): Style {
   if (!isColoured(output, env)) return (_format, text) => text;
   return (format, text) => styleText(format, text, { validateStream: false });
 }
@@ -47,19 +47,19 @@ export const looksOf: Readonly<Record<TaskState, Appearance>> = {
 };
 
 /** As `looksOf`, except that a task that was to write and changed nothing says so. */
-export function looksOfTask(task: Pick<TaskProgress, 'state' | 'plan'>): Appearance {
+export function taskTextStyle(task: Pick<TaskProgress, 'state' | 'plan'>): Appearance {
   const looks = looksOf[task.state];
   return isUnchanged(task) ? { ...looks, word: 'no change' } : looks;
 }
 
 /** A locale that names another encoding, and the console of Linux, have no marks but ASCII. */
-export function isAscii(env: Io['env']): boolean {
+export function isAsciiTerminal(env: Io['env']): boolean {
   const locale = [env['LC_ALL'], env['LC_CTYPE'], env['LANG']].find((value) => value !== undefined && value !== '');
   return env['TERM'] === 'linux' || (locale !== undefined && !/utf-?8/i.test(locale));
 }
 
 /** Our own marks as ASCII; letters of others are left alone. */
-export function inAscii(text: string): string {
+export function textInAscii(text: string): string {
   return text.replace(/\P{ASCII}/gu, (mark) => ASCII_OF.get(mark) ?? mark);
 }
 

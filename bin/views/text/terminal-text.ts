@@ -36,7 +36,7 @@ export class Cleaner {
     if (code === 0x1b) this.#state = 'escape';
     else if (code === 0x9b) this.#state = 'control';
     else if (STRING_STARTS_C1.has(code)) this.#state = 'string';
-    return isControl(code) || BIDI.test(char) ? '' : char;
+    return isControlCharacter(code) || BIDI.test(char) ? '' : char;
   }
 
   /** Inside a sequence nothing is kept, but for a newline, which ends a broken one. */
@@ -50,12 +50,12 @@ export class Cleaner {
       this.#state = 'text';
       return code === 0x0a ? '\n' : '';
     }
-    this.#state = afterChar(this.#state, char, code);
+    this.#state = terminalStateAfter(this.#state, char, code);
     return '';
   }
 }
 
-function afterChar(state: State, char: string, code: number): State {
+function terminalStateAfter(state: State, char: string, code: number): State {
   switch (state) {
     case 'text':
       return 'text';
@@ -78,33 +78,33 @@ function afterChar(state: State, char: string, code: number): State {
 const STRING_STARTS = new Set(['P', 'X', ']', '^', '_']);
 const STRING_STARTS_C1 = new Set([0x90, 0x98, 0x9d, 0x9e, 0x9f]);
 
-function isControl(code: number): boolean {
+function isControlCharacter(code: number): boolean {
   return (code < 0x20 && code !== 0x0a && code !== 0x09) || (code >= 0x7f && code <= 0x9f);
 }
 
-export function clean(text: string): string {
+export function cleanText(text: string): string {
   return new Cleaner().push(text);
 }
 
 /** The whole text, with everything that cannot be seen written out: for what a person is asked to agree to. */
-export function writtenOut(text: string): string {
+export function writeOutControls(text: string): string {
   return text.replace(/[^\P{Other}\n]|[\p{Zl}\p{Zp}]/gu, (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`);
 }
 
 /** One clean line, cut with an ellipsis to what fits into `columns`. */
-export function oneLine(text: string, columns: number): string {
-  return cut(clean(text).replace(/\s+/g, ' ').trim(), columns);
+export function textOnOneLine(text: string, columns: number): string {
+  return cutText(cleanText(text).replace(/\s+/g, ' ').trim(), columns);
 }
 
 /**
  * One line for a column: terminals disagree on how wide joined emoji and piles of accents are; taken apart they agree.
  */
-export function cell(text: string, columns: number): string {
+export function textCell(text: string, columns: number): string {
   const plain = text.normalize('NFC').replace(/[\p{Format}\p{Variation_Selector}\u20E3]/gu, '');
-  return oneLine(plain.replace(/(\p{Mn}{2})\p{Mn}+/gu, '$1'), columns);
+  return textOnOneLine(plain.replace(/(\p{Mn}{2})\p{Mn}+/gu, '$1'), columns);
 }
 
-export function cut(line: string, columns: number): string {
+export function cutText(line: string, columns: number): string {
   if (PLAIN.test(line)) return line.length <= columns ? line : `${line.slice(0, columns - 1)}…`;
   // Made only when it is needed: the first one costs more than the rest of a start.
   graphemes ??= new Intl.Segmenter('en', { granularity: 'grapheme' });
@@ -135,15 +135,15 @@ export function widthOfText(text: string): number {
  * Text that CI runners take for text. GitHub's obeys `::command::` at the beginning of a line, behind white space and
  * characters that can't be seen too, and `##[command]` anywhere; Azure's `##vso[command]`, TeamCity's `##teamcity[…]`.
  */
-export function inert(text: string): string {
+export function inertText(text: string): string {
   return text
     .replace(/^([^!-9;-~\n]*:)(?=[^!-~\n]*:)/gm, '$1 ')
     .replace(/#[^ -~\n]*#(?=[^ -~\n]*\w{0,16}[^ -~\n]*\[)/g, '# #');
 }
 
 /** The same text, made inert where a CI runner reads the log. */
-export function forLog(text: string, env: Io['env']): string {
-  return isRead(env) ? inert(text) : text;
+export function textForLog(text: string, env: Io['env']): string {
+  return isTerminalRead(env) ? inertText(text) : text;
 }
 
 /** The same for text that arrives in pieces: a command may be cut anywhere, so a runner gets whole lines. */
@@ -152,7 +152,7 @@ export class LogLines {
   #line = '';
 
   constructor(env: Io['env']) {
-    this.#isRead = isRead(env);
+    this.#isRead = isTerminalRead(env);
   }
 
   push(text: string): string {
@@ -160,11 +160,11 @@ export class LogLines {
     const all = this.#line + text;
     const end = all.lastIndexOf('\n') + 1;
     this.#line = all.slice(end);
-    return inert(all.slice(0, end));
+    return inertText(all.slice(0, end));
   }
 
   flush(): string {
-    const rest = inert(this.#line);
+    const rest = inertText(this.#line);
     this.#line = '';
     return rest;
   }
@@ -173,7 +173,7 @@ export class LogLines {
 const RUNNERS = ['CI', 'GITHUB_ACTIONS', 'TF_BUILD', 'TEAMCITY_VERSION'];
 
 /** Whether a CI runner reads the output. */
-export function isRead(env: Io['env']): boolean {
+export function isTerminalRead(env: Io['env']): boolean {
   return RUNNERS.some((name) => (env[name] ?? '') !== '');
 }
 
@@ -181,6 +181,6 @@ const COLUMNS_MIN = 20;
 const COLUMNS_DEFAULT = 80;
 
 /** The width of a line. Without a terminal, lines are never cut. */
-export function columnsOf({ isTTY, columns }: Output): number {
+export function terminalColumns({ isTTY, columns }: Output): number {
   return isTTY === true ? Math.max(columns ?? COLUMNS_DEFAULT, COLUMNS_MIN) : Number.POSITIVE_INFINITY;
 }

@@ -70,7 +70,7 @@ export class WordWrap {
 
 const FENCE = '```';
 
-export function wrapped(text: string, columns: number): string {
+export function wrapText(text: string, columns: number): string {
   const wrap = new WordWrap(() => columns);
   return wrap.push(text) + wrap.flush();
 }

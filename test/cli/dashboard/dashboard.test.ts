@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { RunState } from '@drover/coordinator/view/state';
 import type { Recorded } from '@drover/protocol/events';
 import { expect, test } from 'vitest';
-import { EMPTY_DESK, frameOf } from '../../../bin/views/dashboard/frame.ts';
-import { oneLine } from '../../../bin/views/text/terminal-text.ts';
+import { EMPTY_DESK, dashboardFrame } from '../../../bin/views/dashboard/frame.ts';
+import { textOnOneLine } from '../../../bin/views/text/terminal-text.ts';
 import { sampleRun, sampleSettings, Teller } from '../../support/run/sample-run.ts';
 import type { Size } from '../views/terminal.ts';
 import { gateOf, PAINTED_MS, PLAIN, playing, until } from './playing.ts';
@@ -122,7 +122,7 @@ test.each(SPICES)('with %s from outside, the screen is drawn correctly at every 
     await play(half);
     await sleep(PAINTED_MS);
     const state = stateAfter(events.slice(0, half));
-    const { lines: meant } = frameOf(
+    const { lines: meant } = dashboardFrame(
       state,
       { ...EMPTY_DESK, notes: notesIn(events.slice(0, half)) },
       {
@@ -149,9 +149,9 @@ test.each(SPICES)('with %s from outside, the screen is drawn correctly at every 
 function notesIn(events: readonly Recorded[]): readonly string[] {
   return events.flatMap((event) => {
     if (event.type === 'permission_request')
-      return [oneLine(`? ${event.task}: ${event.summary} — ${event.why}`, Infinity)];
+      return [textOnOneLine(`? ${event.task}: ${event.summary} — ${event.why}`, Infinity)];
     return event.type === 'warning'
-      ? [oneLine(`! ${event.task === undefined ? '' : `${event.task}: `}${event.message}`, Infinity)]
+      ? [textOnOneLine(`! ${event.task === undefined ? '' : `${event.task}: `}${event.message}`, Infinity)]
       : [];
   });
 }

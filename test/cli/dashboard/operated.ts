@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Answer, Script } from '@drover/rehearsal/script';
 import { startRehearsal } from '@drover/rehearsal/server';
 import { onTestFinished } from 'vitest';
-import { readRun } from '../../../bin/history/run.ts';
+import { readRunState } from '../../../bin/history/run.ts';
 import { main } from '../../../bin/drover.ts';
 import type { StopCause } from '../../../bin/io.ts';
 import type { JsonObject } from '@drover/protocol/json';
@@ -100,7 +100,7 @@ export class OperatedRun {
   /** The records in the journal of the run. */
   async records(): Promise<readonly JsonObject[]> {
     const [id = ''] = await readdir(join(this.desk.home, 'runs'));
-    return (await readRun(this.desk.home, id)).records;
+    return (await readRunState(this.desk.home, id)).records;
   }
 }
 

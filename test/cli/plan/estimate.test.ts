@@ -3,7 +3,7 @@
 import type { PlannedTask } from '@drover/protocol/plan';
 import { expect, test } from 'vitest';
 import { estimatePlan } from '../../../bin/run/plan/estimate.ts';
-import { estimateWords } from '../../../bin/run/plan/plan-frame.ts';
+import { planEstimateWords } from '../../../bin/run/plan/plan-frame.ts';
 import { planned, RunDesk, submits, writes } from '../../support/run/run-desk.ts';
 
 const task = (id: string, dependsOn: readonly string[] = []): PlannedTask => ({
@@ -31,8 +31,8 @@ test('an estimate rests on tasks of earlier runs with the same model', async () 
 });
 
 test('an estimate says its basis, or why there is none', () => {
-  expect(estimateWords(undefined)).toBe('Estimate: none, since no earlier run with this model finished a task');
-  expect(estimateWords({ ms: 5_000, cost: 0.5, tasks: 1, runs: 1, isHere: false })).toBe(
+  expect(planEstimateWords(undefined)).toBe('Estimate: none, since no earlier run with this model finished a task');
+  expect(planEstimateWords({ ms: 5_000, cost: 0.5, tasks: 1, runs: 1, isHere: false })).toBe(
     'Estimate: about $0.5000 and 5.0 s, from 1 task of 1 earlier run with this model elsewhere',
   );
 });

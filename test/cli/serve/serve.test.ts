@@ -11,7 +11,7 @@ import { processesWith, type Program } from '../program.ts';
 import { raw, request } from '../../support/serve/raw-http.ts';
 import { desk, LONG, PATIENT, SERVE, served, servedHere } from './served.ts';
 import { main } from '../../../bin/drover.ts';
-import { keptToken } from '../../../bin/serve/token-file.ts';
+import { openServerToken } from '../../../bin/serve/token-file.ts';
 
 /** The first event that matches. */
 async function first(events: AsyncIterable<Recorded>, isIt: (event: Recorded) => boolean): Promise<Recorded> {
@@ -257,7 +257,7 @@ test.each([
 
 test('servers that start at the same moment share one token', async () => {
   const cwd = await temporaryFolder();
-  const kept = await Promise.all(Array.from({ length: 20 }, () => keptToken(join(cwd, 'state'))));
+  const kept = await Promise.all(Array.from({ length: 20 }, () => openServerToken(join(cwd, 'state'))));
   expect(new Set(kept.map(({ token }) => token)).size).toBe(1);
   expect(await readdir(join(cwd, 'state'))).toEqual(['server-token']);
 });

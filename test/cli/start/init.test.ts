@@ -5,7 +5,7 @@ import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { parseConfig } from '../../../bin/files/config-file.ts';
+import { parseConfigFile } from '../../../bin/files/config-file.ts';
 import { drover, FakeIo, type Given, type Ran, temporaryFolder } from '../fake-io.ts';
 import { loadSettings } from '../../../bin/start/settings.ts';
 
@@ -116,8 +116,8 @@ test('the project config sets nothing, lists every project key, and is valid', a
   const { init, cwd, given, text } = await project({});
   await init();
   const written = await text('project/.drover/config.yaml');
-  expect(parseConfig(written, 'config.yaml').config).toEqual({});
-  expect(Object.keys(parseConfig(uncommented(written), 'config.yaml').config)).toEqual([
+  expect(parseConfigFile(written, 'config.yaml').config).toEqual({});
+  expect(Object.keys(parseConfigFile(uncommented(written), 'config.yaml').config)).toEqual([
     'workers',
     'steps',
     'gates',
@@ -137,8 +137,8 @@ test('the user config describes every key and sets none', async () => {
   const { init, text } = await project({});
   const { code, stdout } = await init('--user');
   const written = await text('.config/drover/config.yaml');
-  expect([code, parseConfig(written, 'config.yaml').config]).toEqual([0, {}]);
-  expect(Object.keys(parseConfig(uncommented(written), 'config.yaml').config)).toEqual(ALL_KEYS);
+  expect([code, parseConfigFile(written, 'config.yaml').config]).toEqual([0, {}]);
+  expect(Object.keys(parseConfigFile(uncommented(written), 'config.yaml').config)).toEqual(ALL_KEYS);
   expect(stdout).toContain('.config/drover/config.yaml');
 });
 

@@ -1,7 +1,7 @@
 // The fast reader of command lines agrees with yargs. A sample; the slow lane runs more.
 
 import { expect, test } from 'vitest';
-import { plainlyTyped } from '../../../bin/start/plain-words.ts';
+import { parsePlainCommandLine } from '../../../bin/start/plain-words.ts';
 import { declared, plainOnes, withTwo } from '../../support/data/command-lines.ts';
 
 test.each([
@@ -12,12 +12,12 @@ test.each([
 });
 
 test('three words are not plain where two are allowed', () => {
-  expect(plainlyTyped(withTwo, ['a', 'b'])).toEqual({ word: 'a', second: 'b', texts: new Map() });
-  expect(plainlyTyped(withTwo, ['a', 'b', 'c'])).toBeUndefined();
+  expect(parsePlainCommandLine(withTwo, ['a', 'b'])).toEqual({ word: 'a', second: 'b', texts: new Map() });
+  expect(parsePlainCommandLine(withTwo, ['a', 'b', 'c'])).toBeUndefined();
 });
 
 test('the former name of an option is plain', () => {
-  expect(plainlyTyped(declared, ['go', '--turns', '3', '--steps=4'])).toEqual({
+  expect(parsePlainCommandLine(declared, ['go', '--turns', '3', '--steps=4'])).toEqual({
     word: 'go',
     texts: new Map([
       ['turns', ['3']],
@@ -28,7 +28,15 @@ test('the former name of an option is plain', () => {
 
 test('an ordinary command line is plain', () => {
   expect(
-    plainlyTyped(declared, ['fix the test', '--model', 'a/b', '--json', '--allow', 'shell(x *)', '--allow=read']),
+    parsePlainCommandLine(declared, [
+      'fix the test',
+      '--model',
+      'a/b',
+      '--json',
+      '--allow',
+      'shell(x *)',
+      '--allow=read',
+    ]),
   ).toEqual({
     word: 'fix the test',
     texts: new Map([

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { TOOL_NAMES } from '@drover/core/permission/tool-names';
 import { runDefinitions, sessionTools } from '@drover/core/tools/builtin';
 import { expect, test } from 'vitest';
-import { readRule, readServedRule } from '../../../bin/permission/rule-names.ts';
+import { readPermissionRule, readServedToolRule } from '../../../bin/permission/rule-names.ts';
 import { loadSettings } from '../../../bin/start/settings.ts';
 import { SKILL } from '@drover/core/tools/skill';
 import { FIND_TOOLS } from '@drover/core/tools/served/find-tools';
@@ -38,15 +38,15 @@ test.each([
   ['ls', 'list'],
 ])('%s means %s', (text, meant) => {
   const sentence = `the rule ${text} names no tool; did you mean ${meant}?`;
-  expect(() => readRule(text, 'allow')).toThrow(sentence);
-  expect(() => readServedRule(text, 'allow')).toThrow(sentence);
+  expect(() => readPermissionRule(text, 'allow')).toThrow(sentence);
+  expect(() => readServedToolRule(text, 'allow')).toThrow(sentence);
 });
 
 test('an unknown tool name is an error that lists the tools, unless clients have tools', () => {
-  expect(() => readRule('deploy', 'deny')).toThrow(
+  expect(() => readPermissionRule('deploy', 'deny')).toThrow(
     `the rule deploy names no tool; the tools are ${TOOL_NAMES.join(', ')}`,
   );
-  expect(readServedRule('deploy', 'deny')).toEqual({ effect: 'deny', tool: 'deploy', text: 'deploy' });
+  expect(readServedToolRule('deploy', 'deny')).toEqual({ effect: 'deny', tool: 'deploy', text: 'deploy' });
 });
 
 test('a config with an unknown tool name is refused with its line', async () => {

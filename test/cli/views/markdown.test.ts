@@ -2,7 +2,7 @@
 
 import { styleText } from 'node:util';
 import { expect, test } from 'vitest';
-import { MarkdownStream, prepare } from '../../../bin/views/markdown/markdown-stream.ts';
+import { MarkdownStream, prepareMarkdown } from '../../../bin/views/markdown/markdown-stream.ts';
 import type { Looks } from '../../../bin/views/markdown/spans.ts';
 
 const PLAIN: Looks = { style: (_format, text) => text, isColoured: false, isAscii: false, hasLinks: false };
@@ -13,7 +13,7 @@ const COLOURED: Looks = {
 };
 
 async function streamOf(text: string, { looks = PLAIN, columns = 40 }: { looks?: Looks; columns?: number } = {}) {
-  await prepare(text, looks.isColoured);
+  await prepareMarkdown(text, looks.isColoured);
   return new MarkdownStream({ columns: () => columns, looks });
 }
 

@@ -5,8 +5,8 @@ import type { Event, Recorded } from '@drover/protocol/events';
 import { NO_USAGE } from '@drover/core/model/spending/usage';
 import type { TaskRow } from '@drover/protocol/run';
 import { expect, test } from 'vitest';
-import { reportOf, shortRunId } from '../../../bin/views/report.ts';
-import { type Style, styleFor } from '../../../bin/views/text/style.ts';
+import { runReport, shortRunId } from '../../../bin/views/report.ts';
+import { type Style, textStyle } from '../../../bin/views/text/style.ts';
 import { widthOfText } from '../../../bin/views/text/terminal-text.ts';
 import { label, sampleRun, sampleSettings, Teller } from '../../support/run/sample-run.ts';
 
@@ -16,7 +16,7 @@ type End = Extract<Event, { readonly type: 'run_end' }>;
 function reported(events: readonly Recorded[], columns = 80, style: Style = (_, text) => text): string {
   const state = new RunState();
   for (const event of events) state.take(event);
-  return reportOf(state, { columns, style });
+  return runReport(state, { columns, style });
 }
 
 /** A run without tasks and with this ending. */
@@ -274,7 +274,7 @@ test('a command to type is never cut, however narrow the terminal is', () => {
 
 test.each([40, 80, 120])('at %i columns every line fits, with and without colours', (columns) => {
   const { events } = sampleRun({ tasks: 20, spice: ' 日本語 with a few words more' });
-  const coloured = styleFor(Object.assign(process.stdout), { FORCE_COLOR: '1' });
+  const coloured = textStyle(Object.assign(process.stdout), { FORCE_COLOR: '1' });
   const plain = reported(events, columns);
   expect(plain.split('\n').filter((line) => widthOfText(line) > columns)).toEqual([]);
   // eslint-disable-next-line no-control-regex

@@ -2,7 +2,13 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { clean, Cleaner, oneLine, widthOfText, writtenOut } from '../../../bin/views/text/terminal-text.ts';
+import {
+  cleanText,
+  Cleaner,
+  textOnOneLine,
+  widthOfText,
+  writeOutControls,
+} from '../../../bin/views/text/terminal-text.ts';
 
 test.each([
   ['a colour', '\u001b[1;31mred\u001b[0m', 'red'],
@@ -18,7 +24,7 @@ test.each([
   ['a sequence that never ends', '\u001b]0;never\nended', '\nended'],
   ['line breaks, tabs and letters of any kind', 'ä\tß\n日本 👩‍👩‍👧', 'ä\tß\n日本 👩‍👩‍👧'],
 ])('%s', (_, text, cleaned) => {
-  expect(clean(text)).toBe(cleaned);
+  expect(cleanText(text)).toBe(cleaned);
 });
 
 const anything = fc
@@ -33,20 +39,20 @@ const anything = fc
 const FORBIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/;
 
 test('no text keeps anything that controls a terminal', () => {
-  fc.assert(fc.property(anything, (text) => !FORBIDDEN.test(clean(text))));
+  fc.assert(fc.property(anything, (text) => !FORBIDDEN.test(cleanText(text))));
 });
 
 test('text in pieces is cleaned like the whole text', () => {
   fc.assert(
     fc.property(fc.array(anything), (pieces) => {
       const cleaner = new Cleaner();
-      expect(pieces.map((piece) => cleaner.push(piece)).join('')).toBe(clean(pieces.join('')));
+      expect(pieces.map((piece) => cleaner.push(piece)).join('')).toBe(cleanText(pieces.join('')));
     }),
   );
 });
 
 test('text after a stray ESC is not dropped for ever', () => {
-  expect(clean(`\u001b]${'x'.repeat(10_000)}`).length).toBeGreaterThan(5_000);
+  expect(cleanText(`\u001b]${'x'.repeat(10_000)}`).length).toBeGreaterThan(5_000);
 });
 
 test.each([
@@ -60,7 +66,7 @@ test.each([
   ['𗀀𗀁𗀂𗀃 Tangut', 8, '𗀀𗀁𗀂…'],
   ['नमो नमो', 6, 'नमो न…'],
 ])('%j cut to %i columns is %j', (text, columns, cut) => {
-  expect(oneLine(text, columns)).toBe(cut);
+  expect(textOnOneLine(text, columns)).toBe(cut);
 });
 
 test.each([
@@ -73,7 +79,7 @@ test.each([
 
 test('a text that needs the user’s consent hides nothing', () => {
   const text = 'rm a\u0008\u0008b \u200bc\u202ed\u001b[2K\nnext\tline\u2028\u00ad ä日👍';
-  expect(writtenOut(text)).toBe(
+  expect(writeOutControls(text)).toBe(
     'rm a\\u{8}\\u{8}b \\u{200b}c\\u{202e}d\\u{1b}[2K\nnext\\u{9}line\\u{2028}\\u{ad} ä日👍',
   );
 });

@@ -3,7 +3,7 @@
 import { PassThrough } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { whenUnread } from '../../../bin/io.ts';
+import { whenOutputUnread } from '../../../bin/io.ts';
 
 const UNREAD_MS = 800;
 
@@ -24,7 +24,7 @@ function readNowAndThen(output: PassThrough): PassThrough {
 
 async function isGivenUp(output: PassThrough): Promise<boolean> {
   let isOver = false;
-  whenUnread(output, UNREAD_MS, () => (isOver = true));
+  whenOutputUnread(output, UNREAD_MS, () => (isOver = true));
   await delay(2 * UNREAD_MS);
   return isOver;
 }

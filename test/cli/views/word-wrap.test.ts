@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { wrapped, WordWrap } from '../../../bin/views/text/word-wrap.ts';
+import { wrapText, WordWrap } from '../../../bin/views/text/word-wrap.ts';
 
 test.each([
   ['short enough', 20, 'short enough'],
@@ -16,7 +16,7 @@ test.each([
   ['日本語日本語 で す', 8, '日本語日本語 で\nす'],
   ['ends with space ', 30, 'ends with space '],
 ])('%j in %i columns is %j', (text, columns, broken) => {
-  expect(wrapped(text, columns)).toBe(broken);
+  expect(wrapText(text, columns)).toBe(broken);
 });
 
 test('wrapping is the same however the text is split', () => {
@@ -27,7 +27,7 @@ test('wrapping is the same however the text is split', () => {
     fc.property(words, fc.integer({ min: 1, max: 40 }), (pieces, columns) => {
       const wrap = new WordWrap(() => columns);
       const inPieces = pieces.map((piece) => wrap.push(piece)).join('') + wrap.flush();
-      expect(inPieces).toBe(wrapped(pieces.join(''), columns));
+      expect(inPieces).toBe(wrapText(pieces.join(''), columns));
     }),
   );
 });
@@ -35,7 +35,7 @@ test('wrapping is the same however the text is split', () => {
 test('wrapping changes only white space', () => {
   fc.assert(
     fc.property(fc.string(), fc.integer({ min: 1, max: 20 }), (text, columns) => {
-      expect(wrapped(text, columns).replaceAll(/[ \t\n]/g, '')).toBe(text.replaceAll(/[ \t\n]/g, ''));
+      expect(wrapText(text, columns).replaceAll(/[ \t\n]/g, '')).toBe(text.replaceAll(/[ \t\n]/g, ''));
     }),
   );
 });

@@ -2,7 +2,7 @@
 
 import type { NetworkEvent } from '@drover/protocol/events';
 import { expect, test } from 'vitest';
-import { coalesceRefusals } from '../../../bin/sandbox/refusals.ts';
+import { coalesceSandboxRefusals } from '../../../bin/sandbox/refusals.ts';
 
 const refused = (host: string): NetworkEvent => ({ type: 'network', host, port: 443, allowed: false, reason: 'no' });
 
@@ -11,7 +11,7 @@ function coalesced(events: readonly NetworkEvent[]): {
   readonly after: NetworkEvent[];
 } {
   const told: NetworkEvent[] = [];
-  const refusals = coalesceRefusals((event) => told.push(event));
+  const refusals = coalesceSandboxRefusals((event) => told.push(event));
   for (const event of events) refusals.take(event);
   const before = [...told];
   refusals.flush();
@@ -33,7 +33,7 @@ test('the first refusal of a host is told at once, and later ones as counts', ()
 
 test('nothing is told twice by a second flush', () => {
   const told: NetworkEvent[] = [];
-  const refusals = coalesceRefusals((event) => told.push(event));
+  const refusals = coalesceSandboxRefusals((event) => told.push(event));
   for (let at = 0; at < 3; at++) refusals.take(refused('a.example.com'));
   refusals.flush();
   refusals.flush();

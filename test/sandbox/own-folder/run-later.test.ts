@@ -5,8 +5,8 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { unsealPaths } from '@drover/sandbox/seal';
 import { expect, test } from 'vitest';
-import { gitRunLater } from '../../../bin/sandbox/git-run-later.ts';
-import { projectView } from '../../../bin/sandbox/project-view.ts';
+import { listGitRunLater } from '../../../bin/sandbox/git-run-later.ts';
+import { sandboxProjectView } from '../../../bin/sandbox/project-view.ts';
 import { runSync } from '../../support/process/run-sync.ts';
 import { box, inSandbox, runInside, temporary } from '../../support/sandbox/box.ts';
 
@@ -25,8 +25,8 @@ inSandbox('what git runs later', (system) => {
     git('add', '-A');
     git('commit', '-q', '-m', 'first');
     const attempt = async (script: string) => {
-      const runLater = await gitRunLater({ root, env });
-      const here = box(system, { root, sealed: projectView(root, runLater).sealed });
+      const runLater = await listGitRunLater({ root, env });
+      const here = box(system, { root, sealed: sandboxProjectView(root, runLater).sealed });
       const { output } = await runInside(here, script);
       unsealPaths(here.policy.folder);
       return output;

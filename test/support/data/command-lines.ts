@@ -3,21 +3,30 @@
 import { PassThrough } from 'node:stream';
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { command, choice, flag, list, nonEmpty, value, type Command, type Typed } from '../../../bin/start/command.ts';
+import {
+  defineCommand,
+  choiceOption,
+  flagOption,
+  listOption,
+  parseNonEmpty,
+  valueOption,
+  type Command,
+  type Typed,
+} from '../../../bin/start/command.ts';
 import { runCommandLine } from '../../../bin/start/command-line.ts';
 import type { Io } from '../../../bin/io.ts';
-import { plainlyTyped } from '../../../bin/start/plain-words.ts';
+import { parsePlainCommandLine } from '../../../bin/start/plain-words.ts';
 
-export const declared = command({
+export const declared = defineCommand({
   word: { name: 'prompt', about: 'What to do', required: false },
   options: {
-    model: value('Model:', 'M', 'The model', nonEmpty),
-    view: choice('Output:', 'What to show', ['lines', 'json']),
-    json: flag('Output:', 'JSON'),
-    yes: flag('Permission:', 'Yes'),
-    'prompt-file': value('Input:', 'FILE', 'A file', nonEmpty),
-    allow: list('Permission:', 'RULE', 'A rule', nonEmpty),
-    steps: { ...value('Limits:', 'N', 'Steps', nonEmpty), formerly: 'turns' },
+    model: valueOption('Model:', 'M', 'The model', parseNonEmpty),
+    view: choiceOption('Output:', 'What to show', ['lines', 'json']),
+    json: flagOption('Output:', 'JSON'),
+    yes: flagOption('Permission:', 'Yes'),
+    'prompt-file': valueOption('Input:', 'FILE', 'A file', parseNonEmpty),
+    allow: listOption('Permission:', 'RULE', 'A rule', parseNonEmpty),
+    steps: { ...valueOption('Limits:', 'N', 'Steps', parseNonEmpty), formerly: 'turns' },
   },
   examples: [],
   run: async () => 0,
@@ -99,7 +108,7 @@ export async function plainOnes(command: Command, numRuns: number): Promise<numb
   let plain = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(words, { maxLength: 6 }), async (argv) => {
-      const typed = plainlyTyped(command, argv);
+      const typed = parsePlainCommandLine(command, argv);
       if (typed === undefined) return;
       plain += 1;
       expect(typed).toEqual(await yargsTyped(command, argv));

@@ -3,7 +3,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Project } from '@drover/trust/project';
-import { findProject } from '../../../bin/trust/open-project.ts';
+import { findTrustProject } from '../../../bin/trust/open-project.ts';
 import { drover, FakeIo, type Given, type Ran, temporaryFolder } from '../../cli/fake-io.ts';
 
 export class StrangeProject {
@@ -47,7 +47,7 @@ export class StrangeProject {
   }
 
   find(trustsAll = false): Promise<Project> {
-    return findProject(new FakeIo(this.given()).io, this.top, { trustsAll });
+    return findTrustProject(new FakeIo(this.given()).io, this.top, { trustsAll });
   }
 
   /** The names of the files that count as approved. */

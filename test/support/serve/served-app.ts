@@ -4,7 +4,7 @@
 import { createApp, type Bounds } from '@drover/server/app';
 import { DroverClient } from '@drover/client/client';
 import { onTestFinished } from 'vitest';
-import { hostFor } from '../../../bin/serve/host.ts';
+import { openServeHost } from '../../../bin/serve/host.ts';
 import type { Diagnostics } from '../../../bin/diagnostics.ts';
 import type { ServeWishes } from '../../../bin/serve/wishes.ts';
 import { openContainment } from '../../../bin/sandbox/containment.ts';
@@ -32,7 +32,7 @@ export async function servedApp({ given, home, root, wishes, bounds = {} }: Serv
     close: async () => undefined,
   };
   const typed = { model: undefined, rules: [], yes: true, steps: undefined, budget: undefined, mcp: [] };
-  const host = hostFor({ ...typed, containment, diagnostics, io, ...wishes }, { root, version: '0.0.0-test' });
+  const host = openServeHost({ ...typed, containment, diagnostics, io, ...wishes }, { root, version: '0.0.0-test' });
   const app = createApp(host, { token: TOKEN, hosts: () => [ADDRESS], bounds });
   onTestFinished(() => app.close());
   const fetch = (url: string, init: RequestInit): Promise<Response> => {

@@ -2,10 +2,10 @@
 //
 // A block is laid out again only if its text or the width has changed.
 
-import { MarkdownStream, prepare } from '../../markdown/markdown-stream.ts';
+import { MarkdownStream, prepareMarkdown } from '../../markdown/markdown-stream.ts';
 import type { Looks } from '../../markdown/spans.ts';
-import { clean, cut, oneLine } from '../../text/terminal-text.ts';
-import { wrapped } from '../../text/word-wrap.ts';
+import { cleanText, cutText, textOnOneLine } from '../../text/terminal-text.ts';
+import { wrapText } from '../../text/word-wrap.ts';
 import type { Block, CallStatus } from './conversation.ts';
 
 const USER_LINES_MAX = 12;
@@ -49,20 +49,20 @@ export class ConversationRows {
       case 'text':
         return this.#markdown(block.text, page);
       case 'user':
-        return said(block.text, page, '› ').map((line) => looks.style('bold', line));
+        return conversationSaidRows(block.text, page, '› ').map((line) => looks.style('bold', line));
       case 'queued':
-        return said(block.text, page, '› queued: ').map((line) => looks.style('yellow', line));
+        return conversationSaidRows(block.text, page, '› queued: ').map((line) => looks.style('yellow', line));
       case 'thinking':
-        return lastLines(block.text, page, THINKING_LINES_MAX).map((line) => looks.style('dim', line));
+        return lastOutputRows(block.text, page, THINKING_LINES_MAX).map((line) => looks.style('dim', line));
       case 'call':
-        return callRows(block, page);
+        return conversationCallRows(block, page);
       case 'note':
-        return [looks.style('dim', cut(`· ${oneLine(block.text, page.columns)}`, page.columns))];
+        return [looks.style('dim', cutText(`· ${textOnOneLine(block.text, page.columns)}`, page.columns))];
     }
   }
 
   #markdown(text: string, { columns, looks, onLoaded }: RowsPage): readonly string[] {
-    const loading = prepare(`${text}\n`, looks.isColoured);
+    const loading = prepareMarkdown(`${text}\n`, looks.isColoured);
     if (loading !== undefined) {
       this.#isLoading = true;
       void loading.then(() => {
@@ -70,7 +70,7 @@ export class ConversationRows {
         this.#laid = new WeakMap();
         onLoaded();
       });
-      return linesOf(text, columns);
+      return conversationTextRows(text, columns);
     }
     const stream = new MarkdownStream({ columns: () => columns, looks });
     return [...stream.push(text), ...stream.end()];
@@ -84,30 +84,33 @@ const SIGNS: Readonly<Record<CallStatus, readonly [format: 'yellow' | 'cyan' | '
   failed: ['red', '✗'],
 };
 
-function callRows({ text, output, status }: Extract<Block, { kind: 'call' }>, page: RowsPage): readonly string[] {
+function conversationCallRows(
+  { text, output, status }: Extract<Block, { kind: 'call' }>,
+  page: RowsPage,
+): readonly string[] {
   const { columns, looks } = page;
   const [format, sign] = SIGNS[status];
   const most = status === 'done' ? RESULT_LINES_MAX : OUTPUT_LINES_MAX;
-  const lines = lastLines(output, { ...page, columns: columns - 2 }, most);
+  const lines = lastOutputRows(output, { ...page, columns: columns - 2 }, most);
   return [
-    `${looks.style(format, sign)} ${oneLine(text, columns - 2)}`,
+    `${looks.style(format, sign)} ${textOnOneLine(text, columns - 2)}`,
     ...lines.map((line) => looks.style('dim', `  ${line}`)),
   ];
 }
 
-function said(text: string, { columns }: RowsPage, mark: string): readonly string[] {
-  const lines = linesOf(text, columns - mark.length);
+function conversationSaidRows(text: string, { columns }: RowsPage, mark: string): readonly string[] {
+  const lines = conversationTextRows(text, columns - mark.length);
   const more = lines.length - USER_LINES_MAX;
   const shown = more > 1 ? [...lines.slice(0, USER_LINES_MAX), `… ${more} more lines`] : lines;
   return shown.map((line, at) => (at === 0 ? mark : ' '.repeat(mark.length)) + line);
 }
 
-function lastLines(text: string, { columns }: Pick<RowsPage, 'columns'>, most: number): readonly string[] {
-  return linesOf(text.trimEnd(), columns).slice(-most);
+function lastOutputRows(text: string, { columns }: Pick<RowsPage, 'columns'>, most: number): readonly string[] {
+  return conversationTextRows(text.trimEnd(), columns).slice(-most);
 }
 
-function linesOf(text: string, columns: number): readonly string[] {
+function conversationTextRows(text: string, columns: number): readonly string[] {
   if (text.trim() === '') return [];
-  const whole = wrapped(clean(text).replaceAll('\t', '  '), columns);
-  return whole.split('\n').map((line) => cut(line, columns));
+  const whole = wrapText(cleanText(text).replaceAll('\t', '  '), columns);
+  return whole.split('\n').map((line) => cutText(line, columns));
 }

@@ -1,6 +1,6 @@
 // The keys of the dashboard, for the panel that lists them and for the line at the bottom.
 
-import { cut } from '../../text/terminal-text.ts';
+import { cutText } from '../../text/terminal-text.ts';
 
 const KEYS: readonly (readonly [keys: string, meaning: string])[] = [
   ['↑ ↓  j k', 'select a task; in an open panel: scroll'],
@@ -21,8 +21,8 @@ const KEYS: readonly (readonly [keys: string, meaning: string])[] = [
 
 const KEY_COLUMNS = Math.max(...KEYS.map(([keys]) => keys.length));
 
-export function keyRows(columns: number): readonly string[] {
-  return KEYS.map(([keys, meaning]) => cut(`${keys.padEnd(KEY_COLUMNS)}  ${meaning}`, columns));
+export function dashboardKeyRows(columns: number): readonly string[] {
+  return KEYS.map(([keys, meaning]) => cutText(`${keys.padEnd(KEY_COLUMNS)}  ${meaning}`, columns));
 }
 
 const LIST_HINT =
@@ -37,7 +37,7 @@ const SHORTER = [
 const SHORTER_IN_PANEL = ['↑↓ scroll · Esc close · s message · ? keys', '↑↓ scroll · Esc close · ? keys'];
 
 /** As many keys as fit into a line. */
-export function hintFor(where: 'list' | 'panel', columns: number): string {
+export function dashboardKeyHint(where: 'list' | 'panel', columns: number): string {
   const hints = where === 'list' ? [LIST_HINT, ...SHORTER] : [PANEL_HINT, ...SHORTER_IN_PANEL];
   return hints.find((hint) => hint.length <= columns) ?? '? keys';
 }

@@ -4,15 +4,15 @@
 
 import type { RunDesk } from '../../view.ts';
 import { colourPatch } from '../../../result/diff-style.ts';
-import { recordLine } from '../../../history/summary/record-line.ts';
+import { formatRecordLine } from '../../../history/summary/record-line.ts';
 import type { Looks } from '../../markdown/spans.ts';
-import { columnsOf, oneLine } from '../../text/terminal-text.ts';
+import { terminalColumns, textOnOneLine } from '../../text/terminal-text.ts';
 import type { Output } from '../../../io.ts';
 import type { Panel } from '../frame.ts';
 import { COORDINATOR } from '../rows.ts';
 import type { Conversations } from './conversation.ts';
 import { ConversationRows } from './conversation-rows.ts';
-import { keyRows } from './key-help.ts';
+import { dashboardKeyRows } from './key-help.ts';
 
 const LOG_LINES_MAX = 5_000;
 const NAMES_MIN = 'coordinator'.length;
@@ -94,11 +94,11 @@ export class Panels {
   }
 
   get #columns(): number {
-    return columnsOf(this.#options.output) - 1;
+    return terminalColumns(this.#options.output) - 1;
   }
 
   #rowsOf({ kind, who }: Opened, columns: number): readonly string[] {
-    if (kind === 'keys') return keyRows(columns);
+    if (kind === 'keys') return dashboardKeyRows(columns);
     if (kind !== 'conversation') return this.#lines;
     const { conversations, looks, onChange } = this.#options;
     const rows = this.#rows.of(conversations.of(who), { columns, looks, onLoaded: onChange });
@@ -115,7 +115,7 @@ export class Panels {
       const lines = colourPatch(patch.trimEnd().replaceAll('\t', '  '), looks.style).split('\n');
       this.#show(opened, patch.trim() === '' ? [looks.style('dim', 'no changes')] : lines);
     } catch (error) {
-      this.#show(opened, [wordsOf(error)]);
+      this.#show(opened, [panelErrorWords(error)]);
     }
   }
 
@@ -125,12 +125,12 @@ export class Panels {
     try {
       for await (const record of desk?.log(opened.who, opened.close.signal) ?? []) {
         const names = Math.max(NAMES_MIN, opened.who.length + 4);
-        lines.push(recordLine(record, 'gists', { columns: this.#columns, style: looks.style, names }).trimEnd());
+        lines.push(formatRecordLine(record, 'gists', { columns: this.#columns, style: looks.style, names }).trimEnd());
         if (lines.length > LOG_LINES_MAX) lines.splice(0, lines.length - LOG_LINES_MAX);
         this.#show(opened, lines);
       }
     } catch (error) {
-      if (!opened.close.signal.aborted) this.#show(opened, [...lines, wordsOf(error)]);
+      if (!opened.close.signal.aborted) this.#show(opened, [...lines, panelErrorWords(error)]);
     }
   }
 
@@ -141,6 +141,6 @@ export class Panels {
   }
 }
 
-function wordsOf(error: unknown): string {
-  return oneLine(error instanceof Error ? error.message : String(error), Number.POSITIVE_INFINITY);
+function panelErrorWords(error: unknown): string {
+  return textOnOneLine(error instanceof Error ? error.message : String(error), Number.POSITIVE_INFINITY);
 }

@@ -3,7 +3,7 @@
 import type { Question } from '@drover/core/agent/calls/calls';
 import type { Style } from '../../text/style.ts';
 import { alwaysText, questionText } from '../../text/question-text.ts';
-import { cell, cut, widthOfText, writtenOut } from '../../text/terminal-text.ts';
+import { textCell, cutText, widthOfText, writeOutControls } from '../../text/terminal-text.ts';
 
 export type QuestionPage = { readonly columns: number; readonly style: Style };
 
@@ -11,18 +11,18 @@ export type QuestionPage = { readonly columns: number; readonly style: Style };
 export function questionRows(question: Question, { columns, style }: QuestionPage): readonly string[] {
   const { tool, why } = question;
   const indent = '  ';
-  const command = broken(questionText(question), columns - indent.length);
+  const command = breakQuestionText(questionText(question), columns - indent.length);
   return [
-    `${cell(tool, columns)}:`,
+    `${textCell(tool, columns)}:`,
     ...command.map((line) => style('bold', indent + line)),
-    ...broken(`why: ${writtenOut(why)}`, columns),
-    ...broken(`always: allows ${alwaysText(question)}, for every worker, until this run ends`, columns),
-    style('yellow', cut('y once · a always for this run · n no · w no, with words for the worker', columns)),
+    ...breakQuestionText(`why: ${writeOutControls(why)}`, columns),
+    ...breakQuestionText(`always: allows ${alwaysText(question)}, for every worker, until this run ends`, columns),
+    style('yellow', cutText('y once · a always for this run · n no · w no, with words for the worker', columns)),
   ];
 }
 
 /** Breaks lines anywhere, so that nothing is left out. */
-function broken(text: string, columns: number): readonly string[] {
+function breakQuestionText(text: string, columns: number): readonly string[] {
   return text.split('\n').flatMap((line) => {
     const rows: string[] = [''];
     for (const char of line) {

@@ -21,7 +21,7 @@ import type { SandboxPolicy, SandboxSystem } from '@drover/sandbox/policy';
 import { unsealPaths } from '@drover/sandbox/seal';
 import { onTestFinished } from 'vitest';
 import { RUN_LATER } from '@drover/core/permission/run-later';
-import { projectView } from '../../../../bin/sandbox/project-view.ts';
+import { sandboxProjectView } from '../../../../bin/sandbox/project-view.ts';
 import { processesWith } from '../../../cli/program.ts';
 import { runSync } from '../../process/run-sync.ts';
 import { box } from '../box.ts';
@@ -145,7 +145,7 @@ async function make(system: SandboxSystem): Promise<Made> {
     stdio: 'ignore',
   });
   onTestFinished(() => void child.kill('SIGKILL'));
-  const policy = { ...plain.policy, sealed: projectView(root).sealed, system: { ...system, home: at('user') } };
+  const policy = { ...plain.policy, sealed: sandboxProjectView(root).sealed, system: { ...system, home: at('user') } };
   const places = {
     OUT: at('outside'),
     CAN: at('canary'),
