@@ -16,4 +16,4 @@ if (cache && !process.env.NODE_COMPILE_CACHE) process.env.NODE_COMPILE_CACHE = r
 
 // In a clone the tree runs as it stands, whatever was built before; a published package has the bundle only.
 var source = require('path').join(__dirname, 'drover.ts');
-require(require('fs').existsSync(source) ? source : '../dist/drover.cjs').run();
+require(require('fs').existsSync(source) ? source : '../dist/drover.cjs').runProcess();
