@@ -11,7 +11,7 @@ import type { Surroundings } from '../session/execution.ts';
 import type { SessionWork } from '../session/open-session.ts';
 import { terminalQuestions } from '../terminal/permission.ts';
 import { Person } from '../terminal/person.ts';
-import { showEventsOnTerminal } from '../terminal/screen.ts';
+import { showEventsOnTerminal } from '../terminal/show-events.ts';
 import { exitCodeOfStop, exitCode } from '../start/exit-code.ts';
 import { print } from '../io.ts';
 import { shortenStoredId } from '../history/id.ts';

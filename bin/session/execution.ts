@@ -20,7 +20,7 @@ import { containSession, openSessionAtWork, openSessionServers, type SessionWork
 import { terminalQuestions } from '../terminal/permission.ts';
 import { Person } from '../terminal/person.ts';
 import { findModelPrice } from '../model/price.ts';
-import { showEventsOnTerminal } from '../terminal/screen.ts';
+import { showEventsOnTerminal } from '../terminal/show-events.ts';
 
 export type Work = SessionWork & { readonly input: Input; readonly view: View };
 

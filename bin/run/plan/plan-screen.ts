@@ -9,7 +9,7 @@ import { setImmediate as immediate } from 'node:timers/promises';
 import type { PlanAnswer, PlanProposal } from '@drover/coordinator/plan/approval';
 import type { PlannedTask } from '@drover/protocol/plan';
 import type { Io, JobSignal } from '../../io.ts';
-import { Screen } from './screen.ts';
+import { InlinePicture } from './inline-picture.ts';
 import { textStyle } from '../../views/text/style.ts';
 import { terminalColumns } from '../../views/text/terminal-text.ts';
 import { planFrame, type PlanFacts } from './plan-frame.ts';
@@ -65,7 +65,7 @@ export async function askPlan(asked: PlanAsked, io: Io, signal: AbortSignal): Pr
 class PlanScreen {
   readonly #asked: PlanAsked;
   readonly #io: Io;
-  readonly #screen: Screen;
+  readonly #screen: InlinePicture;
   readonly #answer = Promise.withResolvers<PlanKey | undefined>();
   readonly #expanded = new Set<string>();
   #chosen = 0;
@@ -75,7 +75,7 @@ class PlanScreen {
   constructor(asked: PlanAsked, io: Io) {
     this.#asked = asked;
     this.#io = io;
-    this.#screen = new Screen({ stdout: io.stderr, ...(io.job && { job: io.job }) });
+    this.#screen = new InlinePicture({ stdout: io.stderr, ...(io.job && { job: io.job }) });
   }
 
   async ask(signal: AbortSignal): Promise<PlanKey | undefined> {

@@ -15,7 +15,7 @@ import { endAllChildren } from '@drover/core/tools/process/child';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import { chooseRunModels } from '../../model/model-roles.ts';
 import { openModels } from '../../model/open-models.ts';
-import { showEventsOnTerminal } from '../../terminal/screen.ts';
+import { showEventsOnTerminal } from '../../terminal/show-events.ts';
 import type { Io } from '../../io.ts';
 import { deniedIn } from '@drover/core/permission/denied-paths';
 import { openSecretRedactor } from '../../secrets/own-secrets.ts';
