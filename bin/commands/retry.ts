@@ -43,9 +43,13 @@ export const retry = defineCommand({
     ['drover retry 1a2b3c --model openai/gpt-5', 'Try again with another model'],
   ],
   async run({ word, second, others, ...args }, io) {
-    const { id } = await findRunToChange(word, io);
+    const kept = await findRunToChange(word, io);
     const typed = [...(second === undefined ? [] : [second]), ...others];
     const { resumeRun } = await import('../run/resume-run.ts');
-    return resumeRun({ ...untypedRunArgs(), ...args }, { id, retry: (run) => tasksToRetry(run, typed) }, io);
+    return resumeRun(
+      { ...untypedRunArgs(), ...args },
+      { id: kept.id, kept, retry: (run) => tasksToRetry(run, typed) },
+      io,
+    );
   },
 });

@@ -1,7 +1,6 @@
 // The state of a run, read from its journal.
 
-import { stateOf } from '@drover/coordinator/run/runs';
-import { type RunHistory, readRunHistory } from '@drover/coordinator/run/history';
+import { foldRunHistory, type RunHistory } from '@drover/coordinator/run/history';
 import { runJournalPath } from '@drover/coordinator/run/journal';
 import type { RunState, TaskProgress } from '@drover/coordinator/view/state';
 import { UsageError } from '@drover/core/errors';
@@ -22,7 +21,8 @@ export async function readRunState(home: string, id: string): Promise<KeptRun> {
   const kept = await readStoredJournal(runJournalPath(home, id));
   // Records of a newer version are not interpreted.
   const known = kept.failure?.kind === 'journal.newer' ? [] : kept.records;
-  return { ...kept, id, home, past: readRunHistory(known), state: stateOf(known) };
+  const history = foldRunHistory(known);
+  return { ...kept, id, home, past: history.isBegun ? history : undefined, state: history.state };
 }
 
 /** Returns the task with exactly this id, since ids of tasks are short. */

@@ -1,16 +1,23 @@
 // Opens the journal of a run in drover's state folder, and the bus that writes it.
 
-import { openRunJournal, type RunJournal } from '@drover/coordinator/run/journal';
+import { openRunJournal, type ReadRun, type RunJournal } from '@drover/coordinator/run/journal';
 import { Bus } from '@drover/core/bus';
 import { EventRedaction } from '@drover/core/redaction/event-redaction';
 import type { Redactor } from '@drover/core/redaction/redactor';
 import type { Event } from '@drover/protocol/events';
 import { openWithDiskNotices, type Listeners } from '../session/open-journal.ts';
 
-export type RunPlace = { readonly home: string; readonly run: string };
+export type RunPlace = {
+  readonly home: string;
+  readonly run: string;
+  /** Its journal as far as this command has read it. */
+  readonly read?: ReadRun;
+};
 
-export function openRunBusJournal({ home, run }: RunPlace, listeners: Listeners): Promise<RunJournal> {
-  return openWithDiskNotices(home, listeners, (hooks) => openRunJournal(home, run, hooks));
+export function openRunBusJournal({ home, run, read }: RunPlace, listeners: Listeners): Promise<RunJournal> {
+  return openWithDiskNotices(home, listeners, (hooks) =>
+    openRunJournal(home, run, { ...hooks, ...(read && { read }) }),
+  );
 }
 
 export function openRunBus(run: string, redactor: Redactor, { store, past }: Pick<RunJournal, 'store' | 'past'>): Bus {

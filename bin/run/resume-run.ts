@@ -40,20 +40,26 @@ const NAMED_MAX = 4;
 
 export type Resumed = {
   readonly id: string;
+  /** The run, if the command has read it. */
+  readonly kept?: KeptRun;
   /** Tasks that the user retries, chosen from the run; without it the run must have something left to do. */
   readonly retry?: (run: NamedRun) => readonly PlannedTask[];
 };
 
-export async function resumeRun(args: RunArgs, { id, retry }: Resumed, io: Io): Promise<number> {
-  const start = await prepareResumedRun(args, { id, ...(retry && { retry }) }, io);
+export async function resumeRun(args: RunArgs, resumed: Resumed, io: Io): Promise<number> {
+  const start = await prepareResumedRun(args, resumed, io);
   using _ = start.shared;
   return await startRun(args, start, io);
 }
 
 /** All that a resumed run starts with. Tasks to retry are reopened in its journal when this resolves. */
-export async function prepareResumedRun(args: RunArgs, { id, retry }: Resumed, io: Io): Promise<ResumedStart> {
+export async function prepareResumedRun(
+  args: RunArgs,
+  { id, retry, ...given }: Resumed,
+  io: Io,
+): Promise<ResumedStart> {
   const home = stateFolder(io);
-  const kept = await readRunState(home, id);
+  const kept = given.kept ?? (await readRunState(home, id));
   checkJournalUsable(kept);
   const short = shortenStoredId(home, id);
   const past = retry === undefined ? checkRunResumable(kept, short) : requireBegunRun(kept, short);
@@ -70,12 +76,12 @@ export async function prepareResumedRun(args: RunArgs, { id, retry }: Resumed, i
     short,
   });
   const repository = repositoryAsItWas(await openRepository(top, gitEnvironment(io.env)), past.settings);
-  if (reopened.length > 0) await reopenTasks({ home, run: id }, reopened, { settings, io });
+  if (reopened.length > 0) await reopenTasks({ home, run: id, read: kept }, reopened, { settings, io });
   const shared = await openSharedOnBatchResume(id, { home, cap: run.cap });
   const planned = past.plans.flatMap(({ tasks }) => tasks);
   const project = await openTrustedProject(io, top, trust);
   const extensions = await loadExtensions(project, settings, io);
-  return { id, run, tasks: undefined, planned, settings, repository, project, extensions, shared };
+  return { id, run, tasks: undefined, planned, read: kept, settings, repository, project, extensions, shared };
 }
 
 type ResumedStart = Start & { readonly shared: Awaited<ReturnType<typeof openSharedOnBatchResume>> };

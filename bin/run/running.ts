@@ -15,7 +15,7 @@ import type { Repository } from '@drover/coordinator/git/repository';
 import type { RunEnd } from '@drover/coordinator/run/end';
 import type { ApprovePlan } from '@drover/coordinator/plan/approval';
 import { run } from '@drover/coordinator/run/run';
-import { readRunRecords, runFolder } from '@drover/coordinator/run/journal';
+import { type ReadRun, readRunRecords, runFolder } from '@drover/coordinator/run/journal';
 import type { Fleet } from '@drover/hosts/placing/fleet';
 import type { Dependencies } from '@drover/coordinator/dependencies/bring';
 import { Slots, type Workspaces } from '@drover/coordinator/slots/slots';
@@ -38,7 +38,7 @@ import type { RunChoices } from '../model/model-roles.ts';
 import { type LaneOf, type OpenedModels, openModelByLabel, openModels } from '../model/open-models.ts';
 import { type Asked, terminalQuestions } from '../terminal/permission.ts';
 import { Person } from '../terminal/person.ts';
-import { showEventsOnTerminal } from '../terminal/screen.ts';
+import { showEventsOnTerminal } from '../terminal/show-events.ts';
 import { workerEntry } from './worker-entry.ts';
 import { exitCodeOfRun } from '../start/exit-code.ts';
 import { openSecretRedactor } from '../secrets/own-secrets.ts';
@@ -62,6 +62,8 @@ export type RunWork = {
   readonly repository: Repository;
   readonly models: RunChoices;
   readonly plan: readonly PlannedTask[] | undefined;
+  /** Its journal as it was read, if the run is resumed. */
+  readonly read?: ReadRun;
   /** Worker hosts, if it has any. */
   readonly hosts?: HostsWish;
   readonly view: RunView;
@@ -200,7 +202,8 @@ async function openRunParts(
   const person = opened.adopt(Person.at(io), (someone) => someone?.close());
   const opening = { settings: config, diagnostics, workers: settings.workers, laneOf: team?.laneOf };
   const models = opened.adopt(await openModels(work.models, opening), ({ close }) => close());
-  const journal = await openRunBusJournal({ home: config.home, run: id }, { diagnostics, io });
+  const place = { home: config.home, run: id, ...(work.read && { read: work.read }) };
+  const journal = await openRunBusJournal(place, { diagnostics, io });
   const { store, past } = opened.adopt(journal, (each) => each.close());
   const contain = containment.workspaces?.({
     rules: work.rules,

@@ -5,6 +5,7 @@ import { availableParallelism } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { mergeObstacle } from '@drover/coordinator/merge/own-checkout';
 import { openRepository, type Repository } from '@drover/coordinator/git/repository';
+import type { ReadRun } from '@drover/coordinator/run/journal';
 import { UsageError } from '@drover/core/errors';
 import type { RunSettings } from '@drover/protocol/run';
 import type { PlannedTask } from '@drover/protocol/plan';
@@ -94,12 +95,14 @@ export type Start = Surrounded & {
   readonly tasks: readonly PlannedTask[] | undefined;
   /** Tasks of plans that the run had before it was resumed. */
   readonly planned?: readonly PlannedTask[];
+  /** Its journal as it was read, if the run is resumed. */
+  readonly read?: ReadRun;
   readonly shared?: Shared;
 };
 
 export async function startRun(
   args: RunArgs,
-  { id, run, tasks, planned, settings, repository, project, extensions, shared }: Start,
+  { id, run, tasks, planned, read, settings, repository, project, extensions, shared }: Start,
   io: Io,
 ): Promise<number> {
   const named = tasks ?? planned ?? [];
@@ -131,6 +134,7 @@ export async function startRun(
         repository,
         models,
         plan: tasks,
+        ...(read !== undefined && { read }),
         view,
         rules: [...settings.rules, ...args.allow, ...args.ask, ...args.deny],
         yes: args.yes,

@@ -56,7 +56,7 @@ type Carrying = {
 };
 
 async function carryServedRun(start: Start, { wishes, io, stops, approve }: Carrying): Promise<HostedRun> {
-  const { id, run, planned = [], settings, repository, project, extensions, shared } = start;
+  const { id, run, planned = [], read, settings, repository, project, extensions, shared } = start;
   checkPlannedAgents(planned, extensions);
   const { diagnostics } = wishes;
   const questions = new Questions(() => undefined);
@@ -71,6 +71,7 @@ async function carryServedRun(start: Start, { wishes, io, stops, approve }: Carr
       extensions,
       models: chooseRunModels(run, [...planned, ...extensions.agents], { settings, top: repository.top }),
       plan: undefined,
+      ...(read !== undefined && { read }),
       view: nothingShown,
       rules: [...settings.rules, ...wishes.rules],
       yes: wishes.yes,

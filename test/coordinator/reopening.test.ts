@@ -1,7 +1,8 @@
 // The work that a resumed run retries, by its journal: tasks, and the coordinator's open call.
 
 import { canGoOn, stateOf } from '@drover/coordinator/run/runs';
-import { readAgentHistory, readRunHistory } from '@drover/coordinator/run/history';
+import { foldRunHistory, readAgentHistory, readRunHistory, type RunHistory } from '@drover/coordinator/run/history';
+import { rowsOf } from '@drover/coordinator/view/state';
 import { isKept, isPassing, NEW_TASK, TaskLedger, type TaskEntry, type TaskStep } from '@drover/coordinator/run/tasks';
 import type { Event, Place } from '@drover/protocol/events';
 import type { Failure } from '@drover/protocol/failures';
@@ -260,8 +261,10 @@ test('a resumed attempt has its own messages, and none of the previous attempt',
     story.say({ type: 'message_end', message }, { ...place, turn: 1 });
   }
   const past = readRunHistory(story.events as unknown as readonly JsonObject[]);
-  const own = past && readAgentHistory(past, { task: 'a', attempt: 2 }, []);
-  expect(own?.messages).toEqual([{ role: 'user', content: [{ type: 'text', text: 'attempt 2' }] }]);
+  const whose = { task: 'a', attempt: 2 };
+  const found = [past?.attempt(whose, []), readAgentHistory(past?.records ?? [], whose, [])];
+  const told: Message = { role: 'user', content: [{ type: 'text', text: 'attempt 2' }] };
+  expect(found.map((own) => own?.messages)).toEqual([[told], [told]]);
 });
 
 const FAILED = { type: 'task_end', status: 'failed', files: [], usage: NO_USAGE, failure: LOST } as const;
@@ -294,6 +297,39 @@ test('a failure after a conflict keeps the base of the conflict', () => {
   expect({ onto, conflicts, failures }).toEqual({ onto: 'head', conflicts: 1, failures: 1 });
   expect(retry?.reason).toContain('The one before failed');
 });
+
+test('a history read between two processes goes on with later records', () => {
+  const story = new Story()
+    .begin()
+    .plan('c1', planned('a'), planned('b', 'a'), planned('c'))
+    .task('a', LOST)
+    .skip('b')
+    .task('c', REFUSED)
+    .hear('c1', 'all is lost', 'So be it.')
+    .begin(true)
+    .task('a', LOST)
+    .say({ type: 'tasks_reopened', tasks: [planned('c')] });
+  const records = story.events as unknown as readonly JsonObject[];
+  const whole = factsOf(story.past);
+  // A command reads the journal between two processes of the run: before a later start, and before its own records.
+  const starts = ['run_start', 'tasks_reopened'];
+  const between = story.events.flatMap(({ type }, at) => (starts.includes(type) ? [at] : []));
+  expect(between).toHaveLength(3);
+  for (const at of between) {
+    const history = foldRunHistory(records.slice(0, at));
+    history.takeAll(records.slice(at));
+    history.resume();
+    expect(factsOf(history), `from record ${at}`).toEqual(whole);
+  }
+});
+
+/** Everything that a resumed run takes from its history. */
+function factsOf(past: RunHistory) {
+  const { ledger, coordinator, gates, spent, activeMs, lastSeq, settings, isOver, hasEnded } = past;
+  const attempt = past.attempt({ task: 'a', attempt: 1 }, []);
+  const kept = { gates: [...gates], spent, activeMs, lastSeq, settings, isOver, hasEnded, attempt };
+  return { ...kept, coordinator, tasks: [...ledger.tasks], plan: ledger.plan, rows: rowsOf(past.state) };
+}
 
 test('a ledger fed event by event equals the ledger of the journal', () => {
   const story = new Story().begin().plan('c1', planned('a'), planned('b', 'a')).task('a', LOST).skip('b').begin(true);

@@ -1,7 +1,9 @@
 // Journals that released versions wrote before they were killed: this version resumes every one of them.
 
-import { readdirSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
+import { runJournalPath } from '@drover/coordinator/run/journal';
 import { describe, expect, test } from 'vitest';
+import { countReads } from '../support/process/reads.ts';
 import { statuses } from '../support/run/run-desk.ts';
 import { FIXTURES, restoreFixture, RUN_SCRIPT, SESSION_SCRIPT, writeFixture } from '../support/run/journal-fixture.ts';
 
@@ -31,5 +33,15 @@ describe.each(readdirSync(FIXTURES))('of %s', (file) => {
     expect([code, statuses(end), end.answer]).toEqual([0, { quick: 'landed', slow: 'landed' }, 'All is done.']);
     expect(desk.server.requests.map(({ agent }) => agent)).toEqual(['slow', 'default']);
     expect(desk.delivered(id)).toEqual({ 'a.txt': 'one', 'quick.txt': 'quick', 'slow.txt': 'slow' });
+  });
+
+  test('resume reads the journal of the killed run once', async () => {
+    const desk = await restoreFixture(file, RUN_SCRIPT);
+    const [id = ''] = readdirSync(`${desk.home}/runs`);
+    const journal = runJournalPath(desk.home, id);
+    const size = statSync(journal).size;
+    const read = countReads(journal);
+    expect((await desk.drover(['resume', id, ...FLAGS])).code).toBe(0);
+    expect(read()).toBe(size);
   });
 });

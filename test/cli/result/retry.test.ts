@@ -1,6 +1,9 @@
 // drover retry: failed tasks are tried again in the same run, on top of what has landed.
 
+import { readFileSync, statSync } from 'node:fs';
+import { runJournalPath } from '@drover/coordinator/run/journal';
 import { expect, test } from 'vitest';
+import { countReads } from '../../support/process/reads.ts';
 import { calls, planned, RunDesk, statuses, submits, writes } from '../../support/run/run-desk.ts';
 
 /** `red` breaks the gate in its first attempt only; `after` waits for it. */
@@ -40,6 +43,19 @@ test('retry lands what failed, from the current head, and what waited for it', a
   expect(events.map(({ type }) => type)).not.toContain('tasks_reopened'); // the retry is in the journal before the run resumes
   const logs = await desk.drover(['logs', run]);
   expect(logs.stdout).toMatch(/tasks_reopened +the user retries red, after/);
+});
+
+test('retry reads the journal of its run once', async () => {
+  const { desk, run } = await deskAfterRun();
+  const journal = runJournalPath(desk.home, run);
+  const size = statSync(journal).size;
+  const read = countReads(journal);
+  expect((await desk.drover(['retry', run, '--yes'])).code).toBe(0);
+  const bytes = read();
+  const lines = readFileSync(journal, 'utf8').split('\n');
+  const reopening = lines.find((line) => line.includes('"type":"tasks_reopened"'));
+  // It reads what it wrote itself when it opens the journal for the run.
+  expect(bytes).toBe(size + Buffer.byteLength(`${reopening}\n`));
 });
 
 test('retry of named tasks takes along what they wait for', async () => {

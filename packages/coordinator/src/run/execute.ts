@@ -15,7 +15,7 @@ import type { RunControl, StartAgain } from '../control/run-control.ts';
 import type { Git } from '../git/git.ts';
 import { conflictMessage } from '../merge/merge.ts';
 import type { MergeTrain } from '../merge/train.ts';
-import { readAgentHistory, type RunHistory } from './history.ts';
+import type { RunHistory } from './history.ts';
 import type { Seed } from '../plan/seed.ts';
 import type { Retry, TaskLedger, TaskStep } from './tasks.ts';
 
@@ -229,8 +229,7 @@ async function attempt(work: TaskContext, worker: number, signal: AbortSignal): 
   const base = cutOff?.base ?? onto ?? baseOf(task.id, work.waits, conditions);
   const reason = retry && (await reasonOf(retry, context.slots.store.git));
   const before = reason && [reason, ...toldWords(told)].join('\n\n');
-  const history =
-    cutOff && past ? readAgentHistory(past, { task: task.id, attempt: number }, seed.messages) : undefined;
+  const history = cutOff && past?.attempt({ task: task.id, attempt: number }, seed.messages);
   const details = { ...(before !== undefined && { before }), ...(history !== undefined && { past: history }) };
   const turns = { turn: warm.turn, onAnswer: warm.done };
   const mayFail = failures + 1 < attemptsMax;

@@ -1,10 +1,13 @@
-// The history of a run, folded from its journal: everything the run needs to resume. The same records always give the
-// same history.
+// The history of a run: the one fold over its journal, which makes everything that the run needs to resume.
+//
+// Guarantees
+//   1. The same records always give the same history, also if those of later processes are folded later.
+//   2. Each record is folded once. Ledger and state are the resumed run's own from then on.
 
 import { notRun } from '@drover/core/agent/calls/calls';
 import type { Recorded } from '@drover/protocol/events';
 import type { Failure } from '@drover/protocol/failures';
-import { SEQ_JUMP } from '@drover/core/journal/cut-off';
+import { OpenAnswers, SEQ_JUMP } from '@drover/core/journal/cut-off';
 import { pastOf, type Past } from '@drover/core/journal/history';
 import type { JsonObject } from '@drover/protocol/json';
 import type { Message } from '@drover/protocol/messages';
@@ -13,73 +16,156 @@ import { SUBMIT_PLAN } from '@drover/core/tools/submit-plan';
 import type { Spending } from '../admission/purse.ts';
 import { TaskLedger } from './tasks.ts';
 import { gateKey } from '../merge/gate.ts';
-import { SpendingFold } from '../view/spending.ts';
-import { WorkedTime } from '../view/worked-time.ts';
-
-export type RunHistory = {
-  readonly settings: RunSettings;
-  readonly startedAt: string;
-  readonly activeMs: number; // time in which the run was at work; what lay between is left out
-  readonly lastSeq: number;
-  readonly spent: Spending;
-  readonly lostRequests: number; // that were under way at the end, and count as spent in full
-  readonly plans: readonly PlanRecord[];
-  readonly ledger: TaskLedger; // as it is when the run is resumed
-  readonly gates: ReadonlyMap<string, GateHistory>; // by gateKey
-  readonly coordinator: Past | undefined;
-  readonly isOver: boolean; // nothing is left to do
-  readonly records: readonly Recorded[];
-};
+import { RunState } from '../view/state.ts';
 
 type PlanRecord = Extract<Recorded, { readonly type: 'plan_ready' }>;
 type GateHistory = Pick<Extract<Recorded, { readonly type: 'gate_end' }>, 'passed' | 'flaky' | 'output'>;
 
 export type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
-export function readRunHistory(kept: readonly JsonObject[]): RunHistory | undefined {
-  // Our own records, each under its seal: they are what they were when they were written.
-  const records = kept as unknown as readonly Recorded[];
-  const begun = records.find((record) => record.type === 'run_start');
-  if (begun === undefined) return undefined;
-  // A resume may change some of the settings.
-  const start = records.findLast((record) => record.type === 'run_start') ?? begun;
-  const ledger = new TaskLedger();
-  const gates = new Map<string, GateHistory>();
-  const spending = new SpendingFold();
-  const planning = new PlanningFold(ledger);
-  const time = new WorkedTime();
-  for (const record of records) {
-    time.take(record);
-    ledger.take(record, record);
-    planning.take(record);
-    spending.take(record);
-    // A task's own gates are run in its workspace, where there may be more than the tree.
-    if (record.type === 'gate_end' && record.task === undefined)
-      gates.set(gateKey(record.tree, record.command), record);
-    // A gate may fail for a while only, and the user wants to try again.
-    if (record.type === 'tasks_reopened') for (const [key, { passed }] of gates) if (!passed) gates.delete(key);
-    // The cause may be gone: a resumed run tries the base again.
-    if (record.type === 'run_end' && record.failure?.kind === 'base.failed')
-      for (const [key, { passed }] of gates) if (!passed) gates.delete(key);
+export class RunHistory {
+  readonly ledger = new TaskLedger();
+  readonly state = new RunState();
+  readonly records: Recorded[] = [];
+  readonly plans: PlanRecord[] = [];
+  readonly gates = new Map<string, GateHistory>(); // by gateKey
+  readonly #planning = new PlanningFold(this.ledger);
+  readonly #cutOff = new OpenAnswers();
+  readonly #attempts = new Map<string, Recorded[]>(); // of attempts without an end, or with a cancelled one
+  #begun: RunStart | undefined;
+  #start: RunStart | undefined; // the last one: a resume may change some of the settings
+  #end: Extract<Recorded, { readonly type: 'run_end' }> | undefined;
+  #seq = 0;
+
+  /** Whether the run has begun. Without it, settings and start are not known. */
+  get isBegun(): boolean {
+    return this.#begun !== undefined;
   }
-  ledger.resume();
-  planning.resume();
-  const { lostRequests, ...spent } = spending.end();
-  const ending = records.findLast((record) => record.type === 'run_end');
-  return {
-    settings: settingsIn(start),
-    startedAt: begun.at,
-    activeMs: time.ms,
-    lastSeq: records.reduce((highest, { seq }) => Math.max(highest, seq), 0) + SEQ_JUMP,
-    spent,
-    lostRequests,
-    plans: records.filter((record) => record.type === 'plan_ready'),
-    ledger,
-    gates,
-    coordinator: pastOf(planning.records as unknown as readonly JsonObject[]),
-    isOver: ending?.outcome === 'done',
-    records,
-  };
+
+  get settings(): RunSettings {
+    return settingsIn(this.#start ?? {});
+  }
+
+  get startedAt(): string {
+    return this.#begun?.at ?? '';
+  }
+
+  /** Milliseconds in which the run was at work; the time between its processes is left out. */
+  get activeMs(): number {
+    return this.state.workedMs;
+  }
+
+  get lastSeq(): number {
+    return this.#seq + SEQ_JUMP;
+  }
+
+  /** Requests that were under way at the end count as spent in full. */
+  get spent(): Spending {
+    return this.state.spending.spent;
+  }
+
+  /** The number of requests that were under way at the end. */
+  get lostRequests(): number {
+    return this.state.spending.lostRequests;
+  }
+
+  get coordinator(): Past | undefined {
+    return pastOf(this.#planning.records as unknown as readonly JsonObject[]);
+  }
+
+  /** Whether a process of the run has ended it. */
+  get hasEnded(): boolean {
+    return this.#end !== undefined;
+  }
+
+  /** Whether nothing is left to do. */
+  get isOver(): boolean {
+    return this.#end?.outcome === 'done';
+  }
+
+  takeAll(records: readonly JsonObject[]): void {
+    // Our own records, each under its seal: they are what they were when they were written.
+    for (const record of records as unknown as readonly Recorded[]) this.take(record);
+  }
+
+  take(record: Recorded): void {
+    this.records.push(record);
+    this.#seq = Math.max(this.#seq, record.seq);
+    this.ledger.take(record, record);
+    this.state.take(record);
+    this.#planning.take(record);
+    this.#cutOff.take(record);
+    this.#takeAttempt(record);
+    switch (record.type) {
+      case 'run_start':
+        this.#begun ??= record;
+        this.#start = record;
+        return;
+      case 'plan_ready':
+        this.plans.push(record);
+        return;
+      case 'gate_end':
+        // A task's own gates are run in its workspace, where there may be more than the tree.
+        if (record.task === undefined) this.gates.set(gateKey(record.tree, record.command), record);
+        return;
+      case 'tasks_reopened':
+        // A gate may fail for a while only, and the user wants to try again.
+        return this.#forgetFailedGates();
+      case 'run_end':
+        this.#end = record;
+        // The cause may be gone: a resumed run tries the base again.
+        if (record.failure?.kind === 'base.failed') this.#forgetFailedGates();
+    }
+  }
+
+  /**
+   * Makes ledger and coordinator what they are when the run is resumed. Idempotent. Later records may follow: those of
+   * a command, or of other processes of the run.
+   */
+  resume(): void {
+    this.ledger.resume();
+    this.#planning.resume();
+  }
+
+  /** A retraction for each answer that a crash cut off. */
+  discards(): readonly JsonObject[] {
+    return this.#cutOff.discards(this.#seq);
+  }
+
+  /** The history of an attempt that was cut off. `seed`: the messages that its worker began with. */
+  attempt({ task, attempt }: Whose, seed: readonly Message[]): Past | undefined {
+    return pastOf((this.#attempts.get(`${task} ${attempt}`) ?? []) as unknown as readonly JsonObject[], seed);
+  }
+
+  #takeAttempt(record: Recorded): void {
+    const { task, attempt } = record;
+    if (task === undefined || attempt === undefined) return;
+    const key = `${task} ${attempt}`;
+    const own = this.#attempts.get(key) ?? [];
+    own.push(record);
+    this.#attempts.set(key, own);
+    if (record.type === 'task_end' && record.status !== 'cancelled') this.#attempts.delete(key);
+  }
+
+  #forgetFailedGates(): void {
+    for (const [key, { passed }] of this.gates) if (!passed) this.gates.delete(key);
+  }
+}
+
+type RunStart = Extract<Recorded, { readonly type: 'run_start' }>;
+
+/** The history of a run that may not have begun. */
+export function foldRunHistory(records: readonly JsonObject[]): RunHistory {
+  const history = new RunHistory();
+  history.takeAll(records);
+  history.resume();
+  return history;
+}
+
+/** The same; undefined for a run that has not begun. */
+export function readRunHistory(records: readonly JsonObject[]): RunHistory | undefined {
+  const history = foldRunHistory(records);
+  return history.isBegun ? history : undefined;
 }
 
 /** The coordinator's records. A plan with open tasks leaves its call of `submit_plan` open when the run resumes. */
@@ -132,9 +218,9 @@ function settingsIn(start: object): RunSettings {
   return Object.fromEntries(Object.entries(start).filter(([key]) => !NO_SETTINGS.has(key))) as unknown as RunSettings;
 }
 
-/** The history of one worker. */
+/** The history of one worker, from all records of its run. */
 export function readAgentHistory(
-  { records }: Pick<RunHistory, 'records'>,
+  records: readonly Recorded[],
   whose: Whose,
   seed: readonly Message[],
 ): Past | undefined {

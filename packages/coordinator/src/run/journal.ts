@@ -1,13 +1,13 @@
-// A run's place on the disk: its folder, its journal, and its past.
+// A run on the disk: its folder, its journal, and its history.
 
 import { join } from 'node:path';
 import type { Store } from '@drover/core/bus';
-import { discardsFor } from '@drover/core/journal/cut-off';
 import type { Recorded } from '@drover/protocol/events';
 import { Journal, readJournal } from '@drover/core/journal/file/journal';
+import type { ReadTo } from '@drover/core/journal/file/tail';
 import { Recorder } from '@drover/core/journal/recorder';
 import type { Hooks } from '@drover/core/journal/session-journal';
-import { readRunHistory, type RunHistory } from './history.ts';
+import { RunHistory } from './history.ts';
 
 export type RunJournal = {
   readonly store: Store;
@@ -29,11 +29,29 @@ export async function readRunRecords(home: string, id: string): Promise<readonly
   return (await readJournal(runJournalPath(home, id))).records as unknown as readonly Recorded[];
 }
 
-/** Opens the journal for writing. Answers that a crash cut off are discarded on the disk before this resolves. */
-export async function openRunJournal(home: string, id: string, hooks: Hooks): Promise<RunJournal> {
-  const { journal, records } = await Journal.open({ path: runJournalPath(home, id), run: id, ...hooks });
-  const discards = discardsFor(records);
+/** A journal that was read: its history, and up to where. */
+export type ReadRun = { readonly past: RunHistory | undefined; readonly readTo: ReadTo };
+
+type Opening = Hooks & { readonly read?: ReadRun };
+
+/**
+ * Opens the journal for writing. Answers that a crash cut off are discarded on the disk before this resolves. Of a
+ * journal that was read, only later records are read, and its history goes on with them.
+ */
+export async function openRunJournal(home: string, id: string, { read, ...hooks }: Opening): Promise<RunJournal> {
+  const past = read?.past ?? new RunHistory();
+  const readTo = read?.past && read.readTo;
+  const { journal, records } = await Journal.open({
+    path: runJournalPath(home, id),
+    run: id,
+    ...hooks,
+    ...(readTo !== undefined && { read: readTo }),
+  });
+  past.takeAll(records);
+  const discards = past.discards();
   if (discards.length > 0) await journal.append(discards, true);
+  past.takeAll(discards);
+  past.resume();
   const store = new Recorder({ journal, diagnose: hooks.diagnose });
-  return { store, past: readRunHistory([...records, ...discards]), close: () => journal.close() };
+  return { store, past: past.isBegun ? past : undefined, close: () => journal.close() };
 }

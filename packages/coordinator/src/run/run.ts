@@ -110,7 +110,7 @@ export async function run(options: RunOptions, signal: AbortSignal): Promise<Run
 
 class Run {
   readonly #options: RunOptions;
-  readonly #state = new RunState();
+  readonly #state: RunState;
   readonly #ledger: TaskLedger;
   readonly #startedAt: string;
   #train: MergeTrain | undefined;
@@ -133,7 +133,7 @@ class Run {
     });
     this.#ledger = past?.ledger ?? new TaskLedger();
     this.#startedAt = past?.startedAt ?? new Date().toISOString();
-    for (const record of past?.records ?? []) this.#state.take(record);
+    this.#state = past?.state ?? new RunState();
   }
 
   async toTheEnd(outer: AbortSignal): Promise<RunEnd> {
@@ -146,9 +146,10 @@ class Run {
     const open = [...this.#ledger.tasks.values()].filter(({ step }) => step.at === 'attempting').length;
     slots.prepare(Math.max(1, (this.#options.workspaces === undefined ? settings.workers : 0) - open));
     const before = await looking;
+    const lost = lostWords(past?.lostRequests ?? 0); // before the start counts them as spent
     this.#tell({ type: 'run_start', resumed: past !== undefined, ...settings });
     control.open({ ledger: this.#ledger, tell: (event, place) => this.#tell(event, place) });
-    const early = [lostWords(past?.lostRequests ?? 0) ?? [], servers.warnings].flat();
+    const early = [lost ?? [], servers.warnings].flat();
     for (const message of early) this.#tell({ type: 'warning', message });
     const ending: Writable<Ended> = {};
     try {
@@ -199,7 +200,8 @@ class Run {
       if (signal.aborted && isCut) throw new DroverError(failureOf(signal));
       return '';
     }
-    if (past?.coordinator?.ending === 'done') return '';
+    const coordinator = past?.coordinator;
+    if (coordinator?.ending === 'done') return '';
     const { result, answer } = await plan(
       {
         settings,
@@ -208,7 +210,7 @@ class Run {
         policy: { ...this.#options.policy, root: this.#options.repository.top, workspace: false },
         limits: settings.taskLimits,
         servers: this.#options.servers,
-        past: past?.coordinator,
+        past: coordinator,
         rounds: () => this.#ledger.rounds,
         isBegun: (callId) => past?.plans.some((each) => each.callId === callId) ?? false,
         done: () => new Set([...this.#ledger.statuses()].flatMap(([id, status]) => (isDone(status) ? [id] : []))),
@@ -265,7 +267,6 @@ class Run {
     await this.#checkingBase;
     if (signal.aborted) throw new DroverError(failureOf(signal));
     const seed = seedOf(settings.seeding, given.snapshot, { goal: settings.goal, tasks });
-    const hasEnded = past?.records.some(({ type }) => type === 'run_end') === true;
     const warn = (message: string) => this.#tell({ type: 'warning', message });
     const conditions: ExecuteContext = {
       context: this.#attemptContext(),
@@ -278,7 +279,7 @@ class Run {
       failuresMax: settings.failuresMax ?? Infinity,
       known: this.#options.known,
       // Resuming a run that its canary stopped means: do the other tasks too.
-      canary: hasEnded ? undefined : canaryOf(settings, () => rowsOf(this.#state), warn),
+      canary: past?.hasEnded ? undefined : canaryOf(settings, () => rowsOf(this.#state), warn),
       control: this.#options.control,
       ledger: this.#ledger,
       past,
@@ -324,7 +325,7 @@ class Run {
         cacheKey: id,
       },
       outputFolder: (task, attempt) => join(folder, 'outputs', `${task}-${attempt}`),
-      historyOf: async (whose, seed) => readAgentHistory({ records: await this.#options.records() }, whose, seed),
+      historyOf: async (whose, seed) => readAgentHistory(await this.#options.records(), whose, seed),
     };
   }
 

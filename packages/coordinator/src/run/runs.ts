@@ -76,7 +76,7 @@ function hasOpenTask({ plans, tasks }: RunState): boolean {
 
 function rowOf(id: string, { records, version, damage }: Contents): RunRow {
   const past = readRunHistory(records);
-  const state = stateOf(records);
+  const state = past?.state ?? new RunState();
   const tasks = [...state.tasks.values()];
   return {
     kind: 'run',

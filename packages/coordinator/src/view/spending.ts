@@ -52,11 +52,21 @@ export class SpendingFold {
     }
   }
 
-  /** Ends the fold over all records. */
-  end(): Spending & { readonly lostRequests: number } {
-    const lostRequests = this.#underWay.size;
-    this.#lose();
-    return { total: this.#total, tasks: this.#tasks, lostRequests };
+  /** Spending of everything so far. Requests under way count in full: of a killed run, they are lost. */
+  get spent(): Spending {
+    const tasks = new Map(this.#tasks);
+    let total = this.#total;
+    for (const { task, most, mostCost } of this.#underWay.values()) {
+      const lost = spentIn({ usage: most, cost: this.#dollars.costOf(most, mostCost) });
+      total = sumSpent(total, lost);
+      if (task !== undefined) tasks.set(task, sumSpent(tasks.get(task) ?? NO_SPENDING, lost));
+    }
+    return { total, tasks };
+  }
+
+  /** The number of requests under way. */
+  get lostRequests(): number {
+    return this.#underWay.size;
   }
 
   #takeTotal(record: Extract<Recorded, { readonly type: 'budget' }>): void {
@@ -77,12 +87,10 @@ export class SpendingFold {
   }
 
   #lose(): void {
-    for (const { task, most, mostCost } of this.#underWay.values()) {
-      const cost = this.#dollars.add(most, mostCost);
-      const lost = spentIn({ usage: most, cost });
-      this.#total = sumSpent(this.#total, lost);
-      if (task !== undefined) this.#add(task, lost);
-    }
+    const { total, tasks } = this.spent;
+    for (const { most, mostCost } of this.#underWay.values()) this.#dollars.add(most, mostCost);
+    this.#total = total;
+    for (const [task, spent] of tasks) this.#tasks.set(task, spent);
     this.#underWay.clear();
   }
 

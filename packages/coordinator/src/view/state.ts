@@ -152,6 +152,16 @@ export class RunState {
     return [...this.#gates.values()].findLast(({ tasks, passed }) => !passed && tasks.includes(task));
   }
 
+  /** What the requests of all agents cost. */
+  get spending(): Pick<SpendingFold, 'spent' | 'lostRequests'> {
+    return this.#spending;
+  }
+
+  /** Milliseconds that the run has worked, up to its last event. */
+  get workedMs(): number {
+    return this.#time.ms;
+  }
+
   /** Returns the time that the run has worked. `now` is wall-clock time. */
   elapsedMs(now: number): number {
     return this.#time.until(now);

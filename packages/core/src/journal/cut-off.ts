@@ -16,30 +16,24 @@ const PLACE = ['v', 'session', 'run', 'worker', 'task', 'attempt', 'turn', 'step
 
 /** One `attempt_discarded` for each answer that is still open at the end of these records. */
 export function discardsFor(records: readonly JsonObject[]): readonly JsonObject[] {
-  const open = openAnswers(records);
-  if (open.length === 0) return [];
+  const open = new OpenAnswers();
+  for (const record of records as unknown as readonly Recorded[]) open.take(record);
   const lastSeq = records.reduce((last, { seq }) => (typeof seq === 'number' ? Math.max(last, seq) : last), 0);
-  const at = new Date().toISOString();
-  return open.map((start, index) => ({
-    ...Object.fromEntries(PLACE.flatMap((key) => (start[key] === undefined ? [] : [[key, start[key]]]))),
-    seq: lastSeq + SEQ_JUMP + 1 + index,
-    at,
-    type: 'attempt_discarded',
-    reason: CUT_OFF,
-  }));
+  return open.discards(lastSeq);
 }
 
-/** The `message_start` of each answer that has neither ended nor been discarded. */
-function openAnswers(records: readonly JsonObject[]): readonly Recorded[] {
-  const open = new Map<number | undefined, Recorded>(); // by worker: several workers of a run answer at once
-  for (const record of records as unknown as readonly Recorded[]) {
+/** Folds records into the `message_start` of each answer that has neither ended nor been discarded. */
+export class OpenAnswers {
+  readonly #open = new Map<number | undefined, Recorded>(); // by worker: several workers of a run answer at once
+
+  take(record: Recorded): void {
     switch (record.type) {
       case 'message_start':
-        if (record.role === 'assistant') open.set(record.worker, record);
-        break;
+        if (record.role === 'assistant') this.#open.set(record.worker, record);
+        return;
       case 'run_start':
-        open.clear(); // an older version resumed the run without a discard
-        break;
+        this.#open.clear(); // an older version resumed the run without a discard
+        return;
       case 'message_end':
       case 'attempt_discarded':
       case 'done':
@@ -48,8 +42,19 @@ function openAnswers(records: readonly JsonObject[]): readonly Recorded[] {
       case 'cancelled':
       case 'session_end':
       case 'task_end':
-        open.delete(record.worker);
+        this.#open.delete(record.worker);
     }
   }
-  return [...open.values()];
+
+  /** The records that retract these answers. `lastSeq`: the highest number in the journal. */
+  discards(lastSeq: number): readonly JsonObject[] {
+    const at = new Date().toISOString();
+    return [...this.#open.values()].map((start, index) => ({
+      ...Object.fromEntries(PLACE.flatMap((key) => (start[key] === undefined ? [] : [[key, start[key]]]))),
+      seq: lastSeq + SEQ_JUMP + 1 + index,
+      at,
+      type: 'attempt_discarded',
+      reason: CUT_OFF,
+    }));
+  }
 }

@@ -28,13 +28,17 @@ export class Dollars {
     this.#model = model;
   }
 
-  /** Adds a request that no record holds, such as a lost one. */
-  add(usage: Usage, cost: number | undefined): number | undefined {
-    const added = cost ?? this.#byCatalog(usage);
+  /** Returns the dollars of a request that no record holds, such as a lost one; undefined if its price is unknown. */
+  costOf(usage: Usage, cost: number | undefined): number | undefined {
+    return cost ?? this.#byCatalog(usage);
+  }
+
+  /** Adds such a request. */
+  add(usage: Usage, cost: number | undefined): void {
+    const added = this.costOf(usage, cost);
     this.#total = sumUsage(this.#total, usage);
     if (this.#told !== undefined) this.#told = { ...this.#told, cost: this.#told.cost + (added ?? 0) };
     this.#count(added);
-    return added;
   }
 
   /** Adds a record and returns the dollars of its request; undefined if the price is unknown. */

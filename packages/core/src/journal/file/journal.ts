@@ -16,6 +16,7 @@ import type { Owner } from '@drover/protocol/events';
 import type { JsonObject } from '@drover/protocol/json';
 import { FORMAT_VERSION, headOf, readContents, seal, type Contents } from './format.ts';
 import { Lock, lockOwner } from './lock.ts';
+import { type ReadTo, readFurtherRecords } from './tail.ts';
 import { pause } from '../../promises.ts';
 
 const RETRY_MS = 250;
@@ -26,6 +27,8 @@ export type JournalFile = Pick<FileHandle, 'write' | 'datasync' | 'truncate' | '
 
 export type JournalOptions = Owner & {
   readonly path: string;
+  /** The part of the file that the caller has read already; default: none. */
+  readonly read?: ReadTo;
   readonly onTrouble: (message: string) => void;
   readonly onRecovery: () => void;
   /** Called if opening had to repair the file. */
@@ -60,7 +63,7 @@ export class Journal {
     this.#lastSum = contents.lastSum;
   }
 
-  /** Opens the journal for writing and returns its existing records. */
+  /** Opens the journal for writing and returns the records that the caller has not read. */
   static async open(
     options: JournalOptions,
   ): Promise<{ readonly journal: Journal; readonly records: readonly JsonObject[] }> {
@@ -69,7 +72,7 @@ export class Journal {
     const lock = Lock.take(`${path}.lock`);
     if (lock === undefined) throw new DroverError({ kind: 'journal.busy', path, owner: lockOwner(`${path}.lock`) });
     try {
-      const contents = existsSync(path) ? await readJournal(path) : EMPTY;
+      const contents = existsSync(path) ? await readRest(path, options.read) : EMPTY;
       const torn = contents === EMPTY ? 0 : (await stat(path)).size - contents.goodBytes;
       const file = await (options.openFile ?? openForAppend)(path);
       const journal = new Journal(options, { file, lock }, contents);
@@ -163,6 +166,14 @@ function ownerIn({ run, session }: Owner): Owner {
 }
 
 const EMPTY: Contents = { version: FORMAT_VERSION, records: [], goodBytes: 0, lastSum: '' };
+
+/** Reads what follows the part that is read: journals only grow, and each line is sealed to the one before it. */
+async function readRest(path: string, read: ReadTo | undefined): Promise<Contents> {
+  if (read === undefined || read.line === 0) return readJournal(path);
+  const { records, readTo, damage } = await readFurtherRecords(path, read);
+  if (damage !== undefined) throw new DroverError({ kind: 'journal.damaged', path, ...damage });
+  return { version: FORMAT_VERSION, records, goodBytes: readTo.bytes, lastSum: readTo.sum };
+}
 
 /** Reads a whole journal. Throws `journal.damaged` or `journal.newer`. */
 export async function readJournal(path: string): Promise<Contents> {
