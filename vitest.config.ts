@@ -1,4 +1,5 @@
-// The fast lane: everything but test/slow and the browser's tests (vitest.page.config.ts).
+// All tests but the slow ones and those in a browser: `pnpm exec vitest run test/core/bus.test.ts` runs one file.
+// CI runs them in two lanes: the parts (vitest.fast.config.ts) and the whole product (vitest.whole.config.ts).
 
 import { defineConfig } from 'vitest/config';
 

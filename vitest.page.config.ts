@@ -1,9 +1,9 @@
 // The lane of the browser: the page of `drover serve`, in a real Chromium.
 
-import { defineConfig, mergeConfig } from 'vitest/config';
-import fast from './vitest.config.ts';
+import { defineConfig } from 'vitest/config';
+import all from './vitest.config.ts';
 
-export default mergeConfig(
-  { ...fast, test: { ...fast.test, include: [], exclude: [] } },
-  defineConfig({ test: { include: ['test/page/**/*.test.ts'], exclude: ['**/node_modules/**'] } }),
-);
+export default defineConfig({
+  ...all,
+  test: { ...all.test, include: ['test/page/**/*.test.ts'], exclude: ['**/node_modules/**'] },
+});

@@ -7,14 +7,14 @@ import { fileURLToPath } from 'node:url';
 import type { Script } from '@drover/rehearsal/script';
 import { openPool } from '@drover/coordinator/pool/pool';
 import { afterAll, expect, test } from 'vitest';
-import { never, rehearsal } from '../support/agent.ts';
-import { inPool } from '../support/threads/shared-thread.ts';
-import { story } from '../support/story.ts';
+import { never, rehearsal } from '../../support/agent.ts';
+import { inPool } from '../../support/threads/shared-thread.ts';
+import { story } from '../../support/story.ts';
 import type { Provider } from '@drover/core/model/provider';
-import { ended, listener, poolOf, provider, taskOn } from '../support/task.ts';
-import { proves } from '../support/proves.ts';
+import { ended, listener, poolOf, provider, taskOn } from '../../support/task.ts';
+import { proves } from '../../support/proves.ts';
 
-const faulty = fileURLToPath(new URL('../support/run/faulty-worker.ts', import.meta.url));
+const faulty = fileURLToPath(new URL('../../support/run/faulty-worker.ts', import.meta.url));
 const crew = openPool({
   entry: faulty,
   onDiagnostic: () => undefined,

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { drover } from './fake-io.ts';
+import { drover } from '../../cli/fake-io.ts';
 
 test('the demo plans, works, merges and tests for real, and every task lands', { timeout: 90_000 }, async () => {
   const { code, stdout, stderr } = await drover(['demo', '--keep'], {

@@ -3,8 +3,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { Program } from './program.ts';
-import { desk } from './serve/served.ts';
+import { Program } from '../../cli/program.ts';
+import { desk } from '../../cli/serve/served.ts';
 
 const TASKS = Array.from({ length: 12 }, (_, at) => ({
   id: `t${at}`,

@@ -6,9 +6,9 @@ import { symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { proves } from '../support/proves.ts';
-import { temporaryFolder, withoutNotice } from './fake-io.ts';
-import { LAUNCHER, processesWith, Program } from './program.ts';
+import { proves } from '../../support/proves.ts';
+import { temporaryFolder, withoutNotice } from '../../cli/fake-io.ts';
+import { LAUNCHER, processesWith, Program } from '../../cli/program.ts';
 
 // The longest that a user or a supervisor waits.
 const STOP_MS_MAX = 3_000;

@@ -11,12 +11,12 @@ import { markedProcesses } from '@drover/core/tools/process/tree';
 import type { Script } from '@drover/rehearsal/script';
 import { runTask } from '@drover/worker/task';
 import { afterAll, expect, test } from 'vitest';
-import { never, rehearsal, temporaryFolder } from '../support/agent.ts';
-import { story } from '../support/story.ts';
-import { comparable, ended, listener, poolOf, taskOn } from '../support/task.ts';
-import { proves } from '../support/proves.ts';
+import { never, rehearsal, temporaryFolder } from '../../support/agent.ts';
+import { story } from '../../support/story.ts';
+import { comparable, ended, listener, poolOf, taskOn } from '../../support/task.ts';
+import { proves } from '../../support/proves.ts';
 
-const faulty = fileURLToPath(new URL('../support/run/faulty-worker.ts', import.meta.url));
+const faulty = fileURLToPath(new URL('../../support/run/faulty-worker.ts', import.meta.url));
 const DEFAULTS = { entry: faulty, onDiagnostic: () => undefined };
 
 // Starting a thread takes most of the time here, so most tests share these.
