@@ -5,11 +5,11 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { changesBetween } from '@drover/coordinator/git/index-changes';
-import { EMPTY_INDEX, readIndex } from '@drover/coordinator/git/index-file';
+import { gitIndexChangesBetween } from '@drover/coordinator/git/index-changes';
+import { EMPTY_INDEX, readGitIndex } from '@drover/coordinator/git/index-file';
 import { openRepository } from '@drover/coordinator/git/repository';
 import { Slots } from '@drover/coordinator/slots/slots';
-import { writeBranch, writeCommit } from '@drover/coordinator/store/store-writing';
+import { writeStoreBranch, writeStoreCommit } from '@drover/coordinator/store/store-writing';
 import { newFolder } from './folder.ts';
 
 const FILES = 2_000;
@@ -49,8 +49,8 @@ export async function lines(): Promise<readonly string[]> {
   const result = [
     await compared('changes by the index', {
       drover: async () => {
-        const read = readIndex(readFileSync(index), repository.objectFormat) ?? EMPTY_INDEX;
-        changesBetween(read, read, repository.objectFormat);
+        const read = readGitIndex(readFileSync(index), repository.objectFormat) ?? EMPTY_INDEX;
+        gitIndexChangesBetween(read, read, repository.objectFormat);
       },
       git: async () => git(plain, 'diff-index', '--cached', base),
     }),
@@ -64,8 +64,8 @@ export async function lines(): Promise<readonly string[]> {
     }),
     await compared('a commit and its branch', {
       drover: async () => {
-        const commit = await writeCommit(place, { tree, parent: base, message: 'done', by, when: WHEN });
-        await writeBranch(place, 'drover/run_1/task', commit);
+        const commit = await writeStoreCommit(place, { tree, parent: base, message: 'done', by, when: WHEN });
+        await writeStoreBranch(place, 'drover/run_1/task', commit);
       },
       git: async () => {
         const commit = git(plain, 'commit-tree', tree, '-p', base, '-m', 'done').trim();

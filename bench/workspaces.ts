@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { differences, fingerprint } from '@drover/coordinator/git/audit';
+import { differencesOfRepository, fingerprintRepository } from '@drover/coordinator/git/audit';
 import { openRepository, type Repository } from '@drover/coordinator/git/repository';
 import { Slots, type Workspace } from '@drover/coordinator/slots/slots';
 import { newFolder } from './folder.ts';
@@ -113,8 +113,9 @@ async function round(repository: Repository, folder: string): Promise<Round> {
   const nextRun = await timed(() => takeAll(other, repository, 'first'));
   await other.close();
   const audit = await timed(async () => {
-    const before = await fingerprint(repository, env);
-    if (differences(before, await fingerprint(repository, env)).length > 0) throw new Error('the checkout was changed');
+    const before = await fingerprintRepository(repository, env);
+    if (differencesOfRepository(before, await fingerprintRepository(repository, env)).length > 0)
+      throw new Error('the checkout was changed');
   });
   return { floor, first, commit, next, prepared, nextRun, audit };
 }

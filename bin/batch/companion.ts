@@ -2,10 +2,15 @@
 // annotations in GitHub Actions.
 
 import { join, relative } from 'node:path';
-import { readEntry, unchangedEntry, writeEntry, type CacheEntry } from '@drover/coordinator/batch/cache';
-import { branchesOf, changesOf, commitChanges } from '@drover/coordinator/batch/changes';
-import { isGood, type Result, resultOf } from '@drover/coordinator/batch/results';
-import { type Tree, treeOf } from '@drover/coordinator/batch/items/tree';
+import {
+  readBatchCacheEntry,
+  entryOfUnchangedTask,
+  writeBatchCacheEntry,
+  type CacheEntry,
+} from '@drover/coordinator/batch/cache';
+import { listBatchTaskBranches, readCommittedChanges, commitCachedChanges } from '@drover/coordinator/batch/changes';
+import { isGoodBatchResult, type Result, batchResultOfTask } from '@drover/coordinator/batch/results';
+import { type Tree, readItemTree } from '@drover/coordinator/batch/items/tree';
 import type { KnownResult } from '@drover/coordinator/run/execute';
 import type { Git } from '@drover/coordinator/git/git';
 import type { RunEnd } from '@drover/coordinator/run/end';
@@ -57,13 +62,13 @@ export function batchCompanion(of: Of, io: Io): Companion {
 async function readKnownResults({ batch, run, home, settings }: Of, git: Git, signal: AbortSignal) {
   if (!batch.usesCache) return new Map<string, KnownResult>();
   const { base } = settings;
-  const tree = await treeOf(git, base, signal);
+  const tree = await readItemTree(git, base, signal);
   const entries = new Map<string, CacheEntry>();
   for (const [task, slot] of Object.entries(batch.tasks)) {
-    const entry = await readEntry(home, slot, tree);
+    const entry = await readBatchCacheEntry(home, slot, tree);
     if (entry !== undefined) entries.set(task, entry);
   }
-  return commitChanges(entries, { git, run, base });
+  return commitCachedChanges(entries, { git, run, base });
 }
 
 type Here = { readonly git: Git; readonly hide: (line: string) => string };
@@ -75,9 +80,9 @@ async function listBatchResults(
 ): Promise<readonly Result[]> {
   const { base } = settings;
   const about = { run, repository: batch.repository, selected: new Map(Object.entries(batch.tasks)) };
-  const results = end.tasks.map((row) => resultOf(row, about));
+  const results = end.tasks.map((row) => batchResultOfTask(row, about));
   const commits = new Map(end.tasks.flatMap(({ task, commit }) => (commit === undefined ? [] : [[task, commit]])));
-  const merged = (await branchesOf(git, run)).get('merged');
+  const merged = (await listBatchTaskBranches(git, run)).get('merged');
   return writeBatchPatches(batch.out, results, { git, base, merged, commits, hide });
 }
 
@@ -110,21 +115,21 @@ function listBatchSummaryFiles({ summary }: KeptBatch, { env }: Io): readonly st
 /** Stores the results of done tasks for later runs. */
 async function cacheBatchResults({ batch, run, home, settings }: Of, end: RunEnd, git: Git): Promise<void> {
   const good = end.tasks.filter(({ status, cached }) => cached !== true && isDone(status));
-  const left = await branchesOf(git, run);
-  const tree = await treeOf(git, settings.base, AbortSignal.timeout(TREE_MS_MAX));
+  const left = await listBatchTaskBranches(git, run);
+  const tree = await readItemTree(git, settings.base, AbortSignal.timeout(TREE_MS_MAX));
   const byCommit = new Map<string, RunEnd['tasks'][number]>();
   for (const row of good) {
     const slot = batch.tasks[row.task];
     const commit = left.get(row.task);
     if (row.status === 'landed' && commit !== undefined) byCommit.set(commit, row);
     if (row.status === 'done' && slot !== undefined)
-      await writeEntry(home, slot.key, unchangedEntry(slot, row.summary ?? '', tree));
+      await writeBatchCacheEntry(home, slot.key, entryOfUnchangedTask(slot, row.summary ?? '', tree));
   }
-  for await (const [commit, changes] of changesOf(git, [...byCommit.keys()])) {
+  for await (const [commit, changes] of readCommittedChanges(git, [...byCommit.keys()])) {
     const row = byCommit.get(commit);
     const key = row && batch.tasks[row.task]?.key;
     if (row === undefined || key === undefined) continue;
-    await writeEntry(home, key, { v: 1, summary: row.summary ?? '', changes: [...changes] });
+    await writeBatchCacheEntry(home, key, { v: 1, summary: row.summary ?? '', changes: [...changes] });
   }
 }
 
@@ -139,8 +144,8 @@ async function printBatchAnnotations(
   results: readonly Result[],
   { git, io }: { readonly git: Git; readonly io: Io },
 ): Promise<void> {
-  if ((io.env['GITHUB_ACTIONS'] ?? '') === '' || results.every(isGood)) return;
-  const tree: Tree = await treeOf(git, settings.base, AbortSignal.timeout(TREE_MS_MAX));
+  if ((io.env['GITHUB_ACTIONS'] ?? '') === '' || results.every(isGoodBatchResult)) return;
+  const tree: Tree = await readItemTree(git, settings.base, AbortSignal.timeout(TREE_MS_MAX));
   // The GitHub runner reads annotations on both streams. With --json, standard output must hold JSON only.
   await print(
     shows === 'json' ? io.stderr : io.stdout,

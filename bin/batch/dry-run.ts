@@ -1,7 +1,7 @@
 // drover batch --dry-run: prints what it would do and could cost. Sends no request, writes nothing.
 
-import { cacheSlot, findEntry } from '@drover/coordinator/batch/cache';
-import { waits } from '@drover/coordinator/plan/graph';
+import { batchCacheSlot, findBatchCacheEntry } from '@drover/coordinator/batch/cache';
+import { waitsOfPlan } from '@drover/coordinator/plan/graph';
 import { costOf, factsOf, type Price } from '@drover/core/model/catalog';
 import type { Cap } from '@drover/protocol/limits';
 import type { RunSettings } from '@drover/protocol/run';
@@ -79,7 +79,9 @@ async function forecastBatch(args: BatchArgs, batch: Batch, io: Io): Promise<str
 /** Number of tasks that an earlier run has done. */
 async function countCachedTasks({ prepared: { tasks, tree }, around }: Batch, model: string): Promise<number> {
   const { home } = around.settings;
-  const found = await Promise.all(tasks.map((task) => findEntry(home, cacheSlot(task, model, tree), tree)));
+  const found = await Promise.all(
+    tasks.map((task) => findBatchCacheEntry(home, batchCacheSlot(task, model, tree), tree)),
+  );
   return found.filter((entry) => entry !== undefined).length;
 }
 
@@ -119,7 +121,7 @@ function capOfBatchWords(cap: Cap, price: Price | undefined): string {
 
 /** Lists tasks that must wait for each other, because they change the same files. */
 function batchOverlapLines({ prepared: { tasks } }: Batch, columns: number): string {
-  const found = [...waits(tasks)].filter(([, { follows }]) => follows.length > 0);
+  const found = [...waitsOfPlan(tasks)].filter(([, { follows }]) => follows.length > 0);
   if (found.length === 0) return tasks.length === 0 ? '' : '\nNo two tasks change the same files.\n';
   const lines = found
     .slice(0, OVERLAPS_SHOWN_MAX)

@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Shard } from '@drover/coordinator/batch/shard';
-import { writeFileWhole } from '@drover/coordinator/batch/whole-file';
+import { writeBatchFileWhole } from '@drover/coordinator/batch/whole-file';
 import { runFolder } from '@drover/coordinator/run/journal';
 
 export type KeptBatch = {
@@ -41,7 +41,7 @@ type KeptTask = {
 const FILE = 'batch.json';
 
 export async function storeBatch(home: string, run: string, batch: KeptBatch): Promise<void> {
-  await writeFileWhole(join(runFolder(home, run), FILE), `${JSON.stringify(batch)}\n`);
+  await writeBatchFileWhole(join(runFolder(home, run), FILE), `${JSON.stringify(batch)}\n`);
 }
 
 /** The stored batch of a run; undefined if the run is not a batch. */

@@ -2,16 +2,21 @@
 
 import { dirname, relative, resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { CODEOWNERS_PATHS, type Owners, parseOwners } from '@drover/coordinator/batch/items/codeowners';
-import { groupsOf } from '@drover/coordinator/batch/items/group';
-import { type ListedItem, selectItems, type Sources } from '@drover/coordinator/batch/items/select';
-import { inShard, type Shard } from '@drover/coordinator/batch/shard';
-import { changedIn, isProblem, itemsFrom, itemsIn } from '@drover/coordinator/batch/items/sources';
+import { CODEOWNERS_PATHS, type Owners, parseCodeowners } from '@drover/coordinator/batch/items/codeowners';
+import { groupBatchItems } from '@drover/coordinator/batch/items/group';
+import { type ListedItem, selectBatchItems, type Sources } from '@drover/coordinator/batch/items/select';
+import { isInBatchShard, type Shard } from '@drover/coordinator/batch/shard';
+import {
+  listItemsChangedIn,
+  isItemSourceProblem,
+  listItemsByCommand,
+  parseBatchItems,
+} from '@drover/coordinator/batch/items/sources';
 import type { SpecProblem } from '@drover/coordinator/batch/items/spec';
-import { type BatchTask, tasksOf } from '@drover/coordinator/batch/tasks';
-import { textsOf, type Tree, treeOf } from '@drover/coordinator/batch/items/tree';
+import { type BatchTask, makeBatchTasks } from '@drover/coordinator/batch/tasks';
+import { readItemTexts, type Tree, readItemTree } from '@drover/coordinator/batch/items/tree';
 import type { Git } from '@drover/coordinator/git/git';
-import { gitOf, type Repository } from '@drover/coordinator/git/repository';
+import { gitOfRepository, type Repository } from '@drover/coordinator/git/repository';
 import { MB, requireOwnFile } from '@drover/core/files/own-file';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import type { Io } from '../io.ts';
@@ -43,13 +48,13 @@ export async function prepareBatch(specFile: SpecFile, place: BatchPlace, io: Io
   const { spec } = specFile;
   const stop = watchForStopSignal(io, () => undefined);
   try {
-    const git = gitOf(repository, childEnvironment(io.env));
-    const tree = await treeOf(git, repository.head, stop.signal);
+    const git = gitOfRepository(repository, childEnvironment(io.env));
+    const tree = await readItemTree(git, repository.head, stop.signal);
     const sources = await readBatchSources(specFile, { repository, git, io }, stop.signal);
-    const { items, problems, unmatched } = await selectItems(spec.select, { git, tree, sources }, stop.signal);
+    const { items, problems, unmatched } = await selectBatchItems(spec.select, { git, tree, sources }, stop.signal);
     refuseBatchSpec([...problems, ...(isOneOfSeveral ? [] : unmatched)], specFile);
     const owners = spec.group.by === 'codeowners' ? await readBatchOwners(git, tree, stop.signal) : [];
-    const made = tasksOf(spec, groupsOf(items, spec.group, { tree, owners }), name);
+    const made = makeBatchTasks(spec, groupBatchItems(items, spec.group, { tree, owners }), name);
     refuseBatchSpec(made.problems, specFile);
     if (made.tasks.length > TASKS_MAX)
       refuseBatchSpec(
@@ -61,7 +66,7 @@ export async function prepareBatch(specFile: SpecFile, place: BatchPlace, io: Io
         ],
         specFile,
       );
-    const tasks = shard === undefined ? made.tasks : inShard(made.tasks, shard);
+    const tasks = shard === undefined ? made.tasks : isInBatchShard(made.tasks, shard);
     return { tasks, total: made.tasks.length, tree, unmatched };
   } finally {
     stop.close();
@@ -73,8 +78,8 @@ type Where = { readonly repository: Repository; readonly git: Git; readonly io: 
 async function readBatchSources(specFile: SpecFile, where: Where, signal: AbortSignal): Promise<Sources> {
   const { select } = specFile.spec;
   const items = await readListedItems(specFile, where, signal);
-  const changed = select.diff === undefined ? undefined : await changedIn(where.git, select.diff, signal);
-  if (changed !== undefined && isProblem(changed)) {
+  const changed = select.diff === undefined ? undefined : await listItemsChangedIn(where.git, select.diff, signal);
+  if (changed !== undefined && isItemSourceProblem(changed)) {
     refuseBatchSpec(changed, specFile);
     return { items, changed: undefined };
   }
@@ -91,7 +96,7 @@ async function readListedItems(
   const { items, problems } =
     command === undefined
       ? await readBatchList(list ?? '-', specFile, io)
-      : await itemsFrom({ command, cwd: repository.top, env: childEnvironment(io.env) }, signal);
+      : await listItemsByCommand({ command, cwd: repository.top, env: childEnvironment(io.env) }, signal);
   refuseBatchSpec(problems, specFile);
   return items;
 }
@@ -99,18 +104,18 @@ async function readListedItems(
 /** A list's path is relative to the spec that names it. */
 async function readBatchList(list: string, { file, place }: SpecFile, io: Io) {
   const key = 'select.files';
-  if (list === '-') return itemsIn((await buffer(io.stdin)).toString('utf8'), { name: 'standard input', key });
+  if (list === '-') return parseBatchItems((await buffer(io.stdin)).toString('utf8'), { name: 'standard input', key });
   const path = resolve(io.cwd, dirname(file), list);
   const bytes = await requireOwnFile({ path, bytesMax: LIST_BYTES_MAX }, ({ kind, problem, fix }) => {
     const isGlob = kind === 'missing' && /[*?[{]/.test(list);
     return `${place(key)}: the list ${list} ${problem}; ${isGlob ? `globs are a list: files: ["${list}"]` : fix}`;
   });
-  return itemsIn(bytes.toString('utf8'), { name: relative(io.cwd, path), key });
+  return parseBatchItems(bytes.toString('utf8'), { name: relative(io.cwd, path), key });
 }
 
 async function readBatchOwners(git: Git, tree: Tree, signal: AbortSignal): Promise<Owners> {
   const file = CODEOWNERS_PATHS.map((path) => tree.get(path)).find((found) => found !== undefined);
   if (file === undefined) return [];
-  for await (const [, text] of textsOf(git, [file], signal)) return parseOwners(text);
+  for await (const [, text] of readItemTexts(git, [file], signal)) return parseCodeowners(text);
   return [];
 }

@@ -11,7 +11,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { BatchLimits } from '@drover/coordinator/batch/items/spec';
 import { Limiter } from '@drover/coordinator/run/dispatch';
-import { gitOf } from '@drover/coordinator/git/repository';
+import { gitOfRepository } from '@drover/coordinator/git/repository';
 import { DroverError, UsageError } from '@drover/core/errors';
 import { newId } from '@drover/core/ids';
 import { runChild } from '@drover/core/tools/process/child';
@@ -147,7 +147,7 @@ async function openRepositoryEntry(
   const path = 'path' in at ? at.path : await fetchBatchRepository({ name, url: at.url, place }, io);
   if (!existsSync(path)) throw new UsageError(`${place}: there is no folder ${path}`);
   const around = await openRunSurroundings(path, io, trust);
-  const git = gitOf(around.repository, childEnvironment(io.env));
+  const git = gitOfRepository(around.repository, childEnvironment(io.env));
   const commit = await git(['rev-parse', '--verify', '--quiet', '--end-of-options', `${revision}^{commit}`]).catch(
     (error: unknown) => {
       if (!(error instanceof DroverError)) throw error;

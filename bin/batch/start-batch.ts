@@ -1,7 +1,7 @@
 // Starts the run of a batch from its spec and its tasks.
 
 import { join, resolve } from 'node:path';
-import { cacheSlot } from '@drover/coordinator/batch/cache';
+import { batchCacheSlot } from '@drover/coordinator/batch/cache';
 import { canaryFirst } from '@drover/coordinator/batch/canary';
 import { failuresMax } from '@drover/coordinator/batch/items/spec';
 import { UsageError } from '@drover/core/errors';
@@ -57,7 +57,7 @@ export async function startBatch(args: BatchArgs, batch: Batch, io: Io): Promise
     tasks: Object.fromEntries(
       prepared.tasks.map((task) => {
         const { id: name, group, files } = task;
-        return [name, { group, files, ...cacheSlot(task, model ?? run.model, prepared.tree) }];
+        return [name, { group, files, ...batchCacheSlot(task, model ?? run.model, prepared.tree) }];
       }),
     ),
   });

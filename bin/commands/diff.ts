@@ -1,6 +1,6 @@
 // drover diff [run] [task]: what a run or one of its tasks changed, landed or not.
 
-import { rowsOf } from '@drover/coordinator/view/state';
+import { taskRowsOfState } from '@drover/coordinator/view/state';
 import { UsageError } from '@drover/core/errors';
 import { diagnosticsRedactor } from '../diagnostics.ts';
 import { offerIdCompletions } from '../history/id.ts';
@@ -108,7 +108,7 @@ function diffNote(run: NamedRun, task: string | undefined): string | undefined {
   if (task !== undefined) return undefined;
   const { state, past, short, settings } = run;
   const open = [...state.tasks.keys()].filter((id) => past?.ledger.task(id).step.at === 'attempting');
-  const kept = rowsOf(state).filter(({ status, commit }) => status !== 'landed' && commit !== undefined);
+  const kept = taskRowsOfState(state).filter(({ status, commit }) => status !== 'landed' && commit !== undefined);
   const others = [...new Set([...open, ...kept.map(({ task: id }) => id)])];
   const [first] = others;
   if (first === undefined) return state.head === settings.base ? `nothing has landed in run ${short}` : undefined;

@@ -1,6 +1,6 @@
 // drover merge [run]: delivers what has landed, after the run.
 
-import { rowsOf } from '@drover/coordinator/view/state';
+import { taskRowsOfState } from '@drover/coordinator/view/state';
 import { UsageError } from '@drover/core/errors';
 import { offerIdCompletions } from '../history/id.ts';
 import { printError, printLine, printJsonLine } from '../io.ts';
@@ -47,7 +47,7 @@ export const merge = defineCommand({
       const next = delivered.next === undefined ? [] : [`Take it over with: ${cleanText(delivered.next)}`];
       await printLine(
         io,
-        `${[...reportDeliveredLines({ delivered, tasks: rowsOf(run.state) }, paper), ...next].join('\n')}\n`,
+        `${[...reportDeliveredLines({ delivered, tasks: taskRowsOfState(run.state) }, paper), ...next].join('\n')}\n`,
       );
     }
     return exitCode.done;

@@ -1,7 +1,7 @@
 // drover show <id> [task]: the result of a run, of one of its tasks, or of a session, and the next step.
 
 import { join, resolve } from 'node:path';
-import { rowsOf } from '@drover/coordinator/view/state';
+import { taskRowsOfState } from '@drover/coordinator/view/state';
 import { UsageError } from '@drover/core/errors';
 import type { TaskRow } from '@drover/protocol/run';
 import { defineCommand, flagOption, listOption, parseNonEmpty, valueOption } from '../start/command.ts';
@@ -93,7 +93,7 @@ async function showRunCommand(kept: KeptRun, { task: typed, json }: How, io: Io)
   const short = shortenStoredId(kept.home, kept.id);
   if (json) await printJsonLine(io, shown);
   else if (task !== undefined) {
-    const isLeft = summary.canGoOn && !summary.live && rowsOf(kept.state).some(isRunCancelled(task.id));
+    const isLeft = summary.canGoOn && !summary.live && taskRowsOfState(kept.state).some(isRunCancelled(task.id));
     const next = [
       `see its events with: drover logs ${short} ${task.id}`,
       ...(isLeft ? [nextStepOfRun(summary, short)] : []),

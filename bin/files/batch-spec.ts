@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { basename, relative, resolve } from 'node:path';
 import { z } from 'zod';
-import { globProblem } from '@drover/coordinator/batch/items/select';
+import { batchGlobProblem } from '@drover/coordinator/batch/items/select';
 import {
   type BatchLimits,
   type BatchSpec,
@@ -16,7 +16,12 @@ import {
   type Select,
   type StopWhenFailed,
 } from '@drover/coordinator/batch/items/spec';
-import { templateNames, quotedTemplates, TEMPLATE_NAMES, templateVariable } from '@drover/coordinator/batch/template';
+import {
+  listTemplateNames,
+  quotedTemplates,
+  TEMPLATE_NAMES,
+  templateVariable,
+} from '@drover/coordinator/batch/template';
 import { UsageError } from '@drover/core/errors';
 import { requireOwnFile } from '@drover/core/files/own-file';
 import { suggestion } from '@drover/documents/suggestion';
@@ -31,7 +36,7 @@ const FAILURES_MAX = 100_000;
 // ── the schema ────────────────────────────────────────────────────────────────────────────────
 
 const glob = parsedField((written) => {
-  const problem = globProblem(written);
+  const problem = batchGlobProblem(written);
   if (problem !== undefined) throw new UsageError(problem);
   return written;
 });
@@ -150,7 +155,7 @@ function checkSpecTemplates(spec: z.output<typeof fields>, context: z.Refinement
   const tell = (path: (string | number)[], piece: string, message: string) =>
     context.addIssue({ code: 'custom', path: ['task', ...path], message, params: { piece } });
   const check = (path: (string | number)[], written = ''): void => {
-    for (const { name, whole, isName } of templateNames(written)) {
+    for (const { name, whole, isName } of listTemplateNames(written)) {
       // A command's output may define variables, so they are checked after it has run.
       if (
         isName &&

@@ -2,7 +2,7 @@
 
 import { relative, resolve } from 'node:path';
 import { z } from 'zod';
-import { problems } from '@drover/coordinator/plan/graph';
+import { planProblems } from '@drover/coordinator/plan/graph';
 import { MB, requireOwnFile } from '@drover/core/files/own-file';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { requireFileDocument } from './document.ts';
@@ -94,7 +94,7 @@ export async function readPlanFile({ path, cwd, ...rules }: PlanPlace): Promise<
 
 export function parsePlanFile(written: string, file: string, { tasksMax, modelOf, agents }: PlanRules): PlanFile {
   const schema = planSchema.superRefine(({ tasks }, context) => {
-    for (const { at, message } of problems(tasks, { tasksMax, done: new Set(), agents }))
+    for (const { at, message } of planProblems(tasks, { tasksMax, done: new Set(), agents }))
       context.addIssue({ code: 'custom', path: ['tasks', at], message });
     tasks.forEach(({ model }, at) => {
       const message = model === undefined ? undefined : fieldMistake(() => modelOf(model));

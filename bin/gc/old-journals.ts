@@ -10,8 +10,8 @@ import { readdir, rename, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isRunLive } from '@drover/coordinator/run/runs';
 import { runJournalPath } from '@drover/coordinator/run/journal';
-import { bytesIn, type LandedWork } from '@drover/coordinator/gc/garbage';
-import { removeAll } from '@drover/coordinator/git/removal';
+import { garbageBytesIn, type LandedWork } from '@drover/coordinator/gc/garbage';
+import { removeFolderTree } from '@drover/coordinator/git/removal';
 import { Lock } from '@drover/core/journal/file/lock';
 import { journalPath } from '@drover/core/journal/session-journal';
 import { readStoredBatch } from '../batch/history.ts';
@@ -54,7 +54,7 @@ export async function findOldJournals({ home, olderThanMs, needed }: Search): Pr
     if (obstacle !== undefined) kept.push({ what, why: obstacle });
     else {
       const why = `over for at least ${ageWords(olderThanMs ?? 0)}`;
-      const bytes = await bytesIn(dirname(path));
+      const bytes = await garbageBytesIn(dirname(path));
       garbage.push({ what, why, bytes, path: dirname(path), stamp: await journalStamp(path) });
     }
   }
@@ -107,7 +107,7 @@ async function findLeftoverJournals(home: string): Promise<readonly OldThing[]> 
       return {
         what: path,
         why: 'what is left of something removed',
-        bytes: await bytesIn(path),
+        bytes: await garbageBytesIn(path),
         path,
         stamp: undefined,
       };
@@ -130,7 +130,7 @@ export async function removeOldJournals(home: string, list: readonly OldThing[])
 /** Deletes journals that were set aside, including those of a killed process. */
 export async function deleteSetAsideJournals(home: string): Promise<void> {
   const left = (await readdir(home)).filter((name) => name.startsWith(GONE));
-  for (const name of left) await removeAll(join(home, name));
+  for (const name of left) await removeFolderTree(join(home, name));
 }
 
 type JournalFolder = { readonly home: string; readonly folder: string; readonly stamp: string };

@@ -1,6 +1,6 @@
 // Cached results of batch tasks that no batch used for a long time: their number and size, and their removal.
 
-import { entriesBefore, removeEntriesBefore } from '@drover/coordinator/batch/cache';
+import { listBatchCacheEntriesBefore, removeBatchCacheEntriesBefore } from '@drover/coordinator/batch/cache';
 import { ageWords } from './old-journals.ts';
 import type { Removable } from './removal-list.ts';
 
@@ -10,7 +10,7 @@ export type OldResults = { readonly before: number; readonly listed: readonly Re
 export async function findOldResults(home: string, olderThanMs: number | undefined): Promise<OldResults> {
   if (olderThanMs === undefined) return { before: 0, listed: [] };
   const before = Date.now() - olderThanMs;
-  const old = await entriesBefore(home, before);
+  const old = await listBatchCacheEntriesBefore(home, before);
   if (old.length === 0) return { before, listed: [] };
   const what = `${old.length} kept result${old.length === 1 ? '' : 's'} of batches`;
   const bytes = old.reduce((sum, each) => sum + each.bytes, 0);
@@ -18,5 +18,5 @@ export async function findOldResults(home: string, olderThanMs: number | undefin
 }
 
 export async function removeOldResults(home: string, { before, listed }: OldResults): Promise<void> {
-  if (listed.length > 0) await removeEntriesBefore(home, before);
+  if (listed.length > 0) await removeBatchCacheEntriesBefore(home, before);
 }

@@ -96,7 +96,7 @@ function checkHostLabels(hosts: readonly PresentHost[], tasks: readonly PlannedT
 }
 
 async function checkRepositorySizeForHosts({ repository, base, env }: CheckedRun): Promise<void> {
-  const { gitOf } = await import('@drover/coordinator/git/repository');
+  const { gitOfRepository: gitOf } = await import('@drover/coordinator/git/repository');
   const git = gitOf(repository, childEnvironment(env));
   const { out } = await git(['rev-list', '--objects', '--disk-usage', base]);
   const mb = Number(out.trim()) / 1024 / 1024;

@@ -1,7 +1,7 @@
 // The throttle of this process. All runs share it, so a provider that asks one of them to slow down slows all that
 // use the same key and model: in `drover serve`, and in a batch over several repositories.
 
-import { laneKey, Throttle, type OpenLane } from '@drover/coordinator/admission/throttle';
+import { throttleLaneKey, Throttle, type OpenLane } from '@drover/coordinator/admission/throttle';
 import type { ModelChoice } from '../model/model-choice.ts';
 import type { OpenedProvider } from '../model/open-provider.ts';
 
@@ -15,5 +15,5 @@ export function openProviderLane(model: ModelChoice, provider: OpenedProvider, w
 }
 
 export function providerLaneName(model: ModelChoice, { options }: OpenedProvider): string {
-  return laneKey({ baseUrl: '', ...options, provider: model.provider, model: model.name });
+  return throttleLaneKey({ baseUrl: '', ...options, provider: model.provider, model: model.name });
 }

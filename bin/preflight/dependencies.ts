@@ -5,9 +5,14 @@
 // terminal, where drover asks once. Without any of these it ends with the flags to choose from.
 
 import { execFile } from 'node:child_process';
-import { findDependencies, type Found, installCommand, type Need } from '@drover/coordinator/dependencies/detect';
+import {
+  findDependencies,
+  type Found,
+  dependencyInstallCommand,
+  type Need,
+} from '@drover/coordinator/dependencies/detect';
 import type { Repository } from '@drover/coordinator/git/repository';
-import { readInclude } from '@drover/coordinator/slots/include';
+import { readSlotInclude } from '@drover/coordinator/slots/include';
 import { UsageError } from '@drover/core/errors';
 import { childEnvironment, gitEnvironment } from '@drover/core/tools/process/environment';
 import type { RunSettings } from '@drover/protocol/run';
@@ -44,7 +49,7 @@ export async function chooseDependencySetup(wish: Wish, repository: Repository, 
   if (setup.includes(NONE) || checkSetupCommands(setup).length > 0) return {};
   const found = await findDependencies(repository, gitEnvironment(io.env));
   if (mayRefuse) await tellMissingPackagers(found, io);
-  const lines = await readInclude(repository.top);
+  const lines = await readSlotInclude(repository.top);
   const isIncluded = (path: string) => lines.some(({ pattern }) => pattern === path);
   if (mayRefuse) await tellUnpreparedFolders(found, isIncluded, io);
   const needs = found.needs
@@ -62,7 +67,7 @@ export async function chooseDependencySetup(wish: Wish, repository: Repository, 
   if (answer !== AUTO) return { setup: [answer] };
   if (mayRefuse) for (const need of needs) await showPreparation(need, io);
   const dependencies = needs.flatMap(({ packager, folders }) => (packager.how === 'bring' ? folders : []));
-  const commands = needs.filter(({ packager }) => packager.how === 'install').map(installCommand);
+  const commands = needs.filter(({ packager }) => packager.how === 'install').map(dependencyInstallCommand);
   return {
     ...(dependencies.length > 0 && { dependencies }),
     ...(commands.length > 0 && { setup: commands }),
@@ -131,7 +136,7 @@ function dependencyNeedWords(need: Need): string {
   if (need.packager.how === 'bring') return `each workspace gets your ${shortenFolderList(need.folders)}, read-only`;
   const hosts = need.packager.hosts ?? [];
   const net = hosts.length === 0 ? '' : `; a download needs ${hosts.map((host) => `--net ${host}`).join(' ')}`;
-  return `each workspace runs '${installCommand(need)}'${net}`;
+  return `each workspace runs '${dependencyInstallCommand(need)}'${net}`;
 }
 
 /** Describes how a need is met. Throws UsageError if the tool of its command is missing. */

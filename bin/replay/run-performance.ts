@@ -4,7 +4,7 @@
 // resume is skipped at every speed.
 
 import { isDeepStrictEqual } from 'node:util';
-import { rowsOf, RunState } from '@drover/coordinator/view/state';
+import { taskRowsOfState, RunState } from '@drover/coordinator/view/state';
 import type { Recorded } from '@drover/protocol/events';
 import type { TaskRow } from '@drover/protocol/run';
 import type { View } from '../views/view.ts';
@@ -60,7 +60,7 @@ export function replayContradiction(events: readonly Recorded[]): string | undef
   for (const event of events) {
     if (event.type === 'run_end') {
       const told = new Map(event.tasks.map((row) => [row.task, comparableTaskRow(row)]));
-      const folded = new Map(rowsOf(state).map((row) => [row.task, comparableTaskRow(row)]));
+      const folded = new Map(taskRowsOfState(state).map((row) => [row.task, comparableTaskRow(row)]));
       const odd = [...new Set([...told.keys(), ...folded.keys()])].find(
         (task) => !isDeepStrictEqual(told.get(task), folded.get(task)),
       );

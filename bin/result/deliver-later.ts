@@ -6,11 +6,11 @@
 //   3. The journal is locked meanwhile, so no other process works on the run.
 
 import { join } from 'node:path';
-import { hasCommit } from '@drover/coordinator/git/diff';
+import { gitHasCommit } from '@drover/coordinator/git/diff';
 import type { RunHistory } from '@drover/coordinator/run/history';
 import { runFolder } from '@drover/coordinator/run/journal';
-import { canGoOn } from '@drover/coordinator/run/runs';
-import { deliver } from '@drover/coordinator/merge/deliver';
+import { canRunResume } from '@drover/coordinator/run/runs';
+import { deliverResult } from '@drover/coordinator/merge/deliver';
 import { UsageError } from '@drover/core/errors';
 import type { Delivered, Delivery } from '@drover/protocol/run';
 import { openDiagnostics } from '../diagnostics.ts';
@@ -34,10 +34,10 @@ export async function deliverResultLater(run: NamedRun, wish: DeliveryWish, io: 
   // Reads under the lock, because the run may have been resumed since it was looked up.
   const merged = landedHeadOfRun(run, journal.past);
   const { repository: now, store, env } = await openRunStore(run, io);
-  if (!(await hasCommit(store.git, merged)))
+  if (!(await gitHasCommit(store.git, merged)))
     throw new UsageError(`the commits of run ${run.short} are gone: drover's copy was removed, and no branch has them`);
   const { branch: _today, ...repository } = now;
-  const delivered = await deliver(
+  const delivered = await deliverResult(
     {
       repository: { ...repository, ...(settings.branch !== undefined && { branch: settings.branch }) },
       store: store.gitDir,
@@ -63,7 +63,7 @@ export async function deliverResultLater(run: NamedRun, wish: DeliveryWish, io: 
 function landedHeadOfRun({ short, state }: NamedRun, past: RunHistory | undefined): string {
   const head = past?.ledger.head;
   if (head !== undefined) return head;
-  const more = canGoOn(state) ? `; resume it with: drover resume ${short}` : '';
+  const more = canRunResume(state) ? `; resume it with: drover resume ${short}` : '';
   throw new UsageError(`nothing has landed in run ${short}, so there is nothing to deliver${more}`);
 }
 

@@ -6,10 +6,15 @@
 
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { findRemains, isElsewhere, removeRemains, type RunRemains } from '@drover/coordinator/gc/run-remains';
-import { bytesIn } from '@drover/coordinator/gc/garbage';
+import {
+  findRunRemains,
+  isRemainKeptElsewhere,
+  removeRunRemains,
+  type RunRemains,
+} from '@drover/coordinator/gc/run-remains';
+import { garbageBytesIn } from '@drover/coordinator/gc/garbage';
 import { runJournalPath } from '@drover/coordinator/run/journal';
-import { rowsOf } from '@drover/coordinator/view/state';
+import { taskRowsOfState } from '@drover/coordinator/view/state';
 import { UsageError } from '@drover/core/errors';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import { findPayersInUse, journalStamp, setJournalAside, deleteSetAsideJournals } from '../gc/old-journals.ts';
@@ -35,14 +40,15 @@ export async function planRunRemoval(run: KeptRun, short: string, io: Io): Promi
       `run ${short} shares a budget with a run of the same batch that can be resumed; remove that first`,
     );
   const env = childEnvironment(io.env);
-  const commits = new Set(rowsOf(state).flatMap(({ commit }) => commit ?? []));
+  const commits = new Set(taskRowsOfState(state).flatMap(({ commit }) => commit ?? []));
   const repository = past?.settings.repository;
-  const remains = repository === undefined ? undefined : await findRemains({ home, run: id, repository, env, commits });
+  const remains =
+    repository === undefined ? undefined : await findRunRemains({ home, run: id, repository, env, commits });
   if (remains?.slots.some(({ isTaken }) => isTaken) === true)
     throw new UsageError(`a process is at work in a workspace of run ${short}; stop it first`);
   const journal = runJournalPath(home, id);
   const lost = await listLostWork({ run, remains }, env);
-  return { run, remains, lost, bytes: await bytesIn(dirname(journal)), stamp: await journalStamp(journal) };
+  return { run, remains, lost, bytes: await garbageBytesIn(dirname(journal)), stamp: await journalStamp(journal) };
 }
 
 async function listLostWork(
@@ -51,7 +57,8 @@ async function listLostWork(
 ): Promise<readonly string[]> {
   const { past, state } = run;
   const lost: string[] = [];
-  const isLost = async (commit: string) => remains === undefined || !(await isElsewhere(remains, commit, env));
+  const isLost = async (commit: string) =>
+    remains === undefined || !(await isRemainKeptElsewhere(remains, commit, env));
   const head = past?.ledger.head;
   const patches = (state.end?.delivered?.patches ?? []).filter((path) => existsSync(path));
   if (head !== undefined && (await isLost(head))) {
@@ -61,7 +68,7 @@ async function listLostWork(
       `${many}: on no branch of ${past?.settings.repository}${patches.length > 0 ? ', only in its patches, which go too' : ''}`,
     );
   }
-  for (const { task, status, commit, files } of rowsOf(state)) {
+  for (const { task, status, commit, files } of taskRowsOfState(state)) {
     if (status === 'landed' || commit === undefined || !(await isLost(commit))) continue;
     lost.push(`the work of task ${task}, which did not land: ${files.length} ${files.length === 1 ? 'file' : 'files'}`);
   }
@@ -79,7 +86,7 @@ export async function removeRun({ run, remains, stamp }: Removal, short: string,
   const folder = dirname(runJournalPath(home, id));
   let stayed: readonly string[] = [];
   const clear = async () => {
-    stayed = remains === undefined ? [] : await removeRemains(remains, env);
+    stayed = remains === undefined ? [] : await removeRunRemains(remains, env);
   };
   const why = await setJournalAside({ home, folder, stamp }, clear);
   if (why !== undefined) throw new UsageError(`run ${short} was not removed: ${why}`);

@@ -1,6 +1,6 @@
 // The tasks of a run that a retry reopens: all failed ones or those that the user names, and their dependents.
 
-import { canGoOn } from '@drover/coordinator/run/runs';
+import { canRunResume } from '@drover/coordinator/run/runs';
 import type { TaskProgress } from '@drover/coordinator/view/state';
 import { UsageError } from '@drover/core/errors';
 import type { PlannedTask } from '@drover/protocol/plan';
@@ -48,7 +48,7 @@ function findFailedTask(run: NamedRun, typed: string): TaskProgress {
 }
 
 function nothingToRetrySentence({ state, short }: NamedRun): string {
-  if (canGoOn(state)) return `no task of run ${short} has failed; resume it with: drover resume ${short}`;
+  if (canRunResume(state)) return `no task of run ${short} has failed; resume it with: drover resume ${short}`;
   const isEmpty = state.tasks.size === 0;
   return isEmpty
     ? `run ${short} has no tasks to retry`

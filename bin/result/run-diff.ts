@@ -7,8 +7,14 @@
 
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { changedFiles, diffText, type DiffHow, type FileChange, hasCommit } from '@drover/coordinator/git/diff';
-import { type Range, withWorkspaceTree } from '@drover/coordinator/git/diff';
+import {
+  gitChangedFiles,
+  gitDiffText,
+  type DiffHow,
+  type FileChange,
+  gitHasCommit,
+} from '@drover/coordinator/git/diff';
+import { type Range, withGitTreeOfWorkspace } from '@drover/coordinator/git/diff';
 import type { Git } from '@drover/coordinator/git/git';
 import type { TaskProgress } from '@drover/coordinator/view/state';
 import { UsageError } from '@drover/core/errors';
@@ -32,20 +38,20 @@ export async function withRunDiff<Result>(
   const { store, env } = await openRunStore(run, io);
   if (task !== undefined && isTaskAtWork(run, task)) {
     const { base, workspace } = task.attempt ?? { base: run.settings.base, workspace: '' };
-    return withWorkspaceTree({ store: store.gitDir, workspace, base, env }, (git, tree) =>
+    return withGitTreeOfWorkspace({ store: store.gitDir, workspace, base, env }, (git, tree) =>
       show(diffBetweenTrees(git, { from: base, to: tree })),
     );
   }
   const range = task === undefined ? rangeOfRun(run) : rangeOfTask(run, task);
   if (range === undefined) return show(NO_CHANGES);
-  if (await hasCommit(store.git, range.to)) return show(diffBetweenTrees(store.git, range));
+  if (await gitHasCommit(store.git, range.to)) return show(diffBetweenTrees(store.git, range));
   return show(await diffFromPatches(run, task));
 }
 
 const NO_CHANGES: RunDiff = { from: '', to: '', text: async () => '', files: async () => [] };
 
 function diffBetweenTrees(git: Git, range: Range): RunDiff {
-  return { ...range, text: (how) => diffText(git, range, how), files: () => changedFiles(git, range) };
+  return { ...range, text: (how) => gitDiffText(git, range, how), files: () => gitChangedFiles(git, range) };
 }
 
 /** An open attempt: a worker is at work, or an interruption left its workspace. */

@@ -2,8 +2,8 @@
 
 import { appendFile } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { type Result, resultOf } from '@drover/coordinator/batch/results';
-import { writeFileWhole } from '@drover/coordinator/batch/whole-file';
+import { type Result, batchResultOfTask } from '@drover/coordinator/batch/results';
+import { writeBatchFileWhole } from '@drover/coordinator/batch/whole-file';
 import type { KnownResult } from '@drover/coordinator/run/execute';
 import type { RunSettings } from '@drover/protocol/run';
 import { batchReport } from '../batch/results/report.ts';
@@ -25,11 +25,11 @@ export function runReports(
     ended: async (end, { redactor, startedAt }) => {
       const name = textOnOneLine(redactor.text(settings.goal), NAME_COLUMNS);
       const about = { run, repository: basename(settings.repository), selected: new Map() };
-      const made = end.tasks.map((row) => resultOf(row, about));
+      const made = end.tasks.map((row) => batchResultOfTask(row, about));
       const results = redactor.value(made as never) as readonly Result[];
       const head = { ...end, batch: name, model: settings.model, run };
       const { reason } = end;
-      if (junit !== undefined) await writeFileWhole(junit, formatJunit(results, { name, at: startedAt }));
+      if (junit !== undefined) await writeBatchFileWhole(junit, formatJunit(results, { name, at: startedAt }));
       if (summary !== undefined)
         await appendFile(
           summary,

@@ -13,10 +13,10 @@ import { openDiagnostics } from '../diagnostics.ts';
 import type { NamedRun } from '../result/run-store.ts';
 import { openSecretRedactor } from '../secrets/own-secrets.ts';
 import { openRunBusJournal, type RunPlace, tellRunEvents } from './open-run.ts';
-import { canGoOn } from '@drover/coordinator/run/runs';
+import { canRunResume } from '@drover/coordinator/run/runs';
 import type { RunHistory } from '@drover/coordinator/run/history';
 import { openRepository, type Repository } from '@drover/coordinator/git/repository';
-import { rowsOf } from '@drover/coordinator/view/state';
+import { taskRowsOfState } from '@drover/coordinator/view/state';
 import type { Failure } from '@drover/protocol/failures';
 import { UsageError } from '@drover/core/errors';
 import { isDone, rolesOf, type RunSettings, type TaskRow } from '@drover/protocol/run';
@@ -110,8 +110,8 @@ function checkRunResumable(kept: KeptRun, short: string): RunHistory {
   const { state } = kept;
   const past = requireBegunRun(kept, short);
   if (past.isOver) throw new UsageError(`run ${short} is done; look at it with: drover show ${short}`);
-  if (canGoOn(state)) return past;
-  const bad = rowsOf(state).filter(({ status }) => !isDone(status));
+  if (canRunResume(state)) return past;
+  const bad = taskRowsOfState(state).filter(({ status }) => !isDone(status));
   const named = bad
     .slice(0, NAMED_MAX)
     .map((row) => `${row.task}: ${textOnOneLine(reopenedTaskReason(row), REASON_COLUMNS)}`);

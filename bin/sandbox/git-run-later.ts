@@ -9,7 +9,7 @@ import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { DroverError } from '@drover/core/errors';
 import { gitIn } from '@drover/coordinator/git/git';
-import { readIndex } from '@drover/coordinator/git/index-file';
+import { readGitIndex } from '@drover/coordinator/git/index-file';
 import { isIn, realOf } from '@drover/sandbox/paths';
 import { listGitFolders, findGitTop } from './project-view.ts';
 
@@ -85,7 +85,7 @@ function listGitlinks(repository: string): readonly string[] {
   const isSha256 = /^\s*objectformat\s*=\s*sha256\s*$/im.test(
     tryGitRead(() => readFileSync(join(folder, 'config'), 'utf8')) ?? '',
   );
-  const entriesInside = readIndex(bytes, isSha256 ? 'sha256' : 'sha1')?.entries ?? [];
+  const entriesInside = readGitIndex(bytes, isSha256 ? 'sha256' : 'sha1')?.entries ?? [];
   return entriesInside
     .filter(({ kind }) => kind === 'gitlink')
     .map(({ path }) => join(repository, Buffer.from(path, 'latin1').toString('utf8')));

@@ -1,6 +1,6 @@
 // The host of the server: sessions and runs with the settings of this machine, and patches from git.
 
-import { patchBetween } from '@drover/coordinator/batch/patches';
+import { batchPatchBetween } from '@drover/coordinator/batch/patches';
 import { openRepository } from '@drover/coordinator/git/repository';
 import { openStore } from '@drover/coordinator/store/store';
 import { DroverError, UsageError } from '@drover/core/errors';
@@ -51,7 +51,7 @@ async function servePatch({ repository: top, commit }: LandedCommit, io: Io): Pr
   try {
     const repository = await openRepository(top, gitEnvironment(io.env));
     const { git } = await openStore({ home: stateFolder(io), repository, env });
-    const patch = Buffer.from(await patchBetween(git, `${commit}^`, commit), 'latin1').toString('utf8');
+    const patch = Buffer.from(await batchPatchBetween(git, `${commit}^`, commit), 'latin1').toString('utf8');
     return (await diagnosticsRedactor(io)).text(patch);
   } catch (error) {
     // The repository is gone, or the commit is.

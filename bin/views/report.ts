@@ -2,8 +2,8 @@
 // type. A pure function; lines are cut or wrapped to the given width.
 
 import { basename, dirname } from 'node:path';
-import { canGoOn } from '@drover/coordinator/run/runs';
-import { isUnchanged, type RunState, type TaskProgress } from '@drover/coordinator/view/state';
+import { canRunResume } from '@drover/coordinator/run/runs';
+import { isUnchangedInView, type RunState, type TaskProgress } from '@drover/coordinator/view/state';
 import { isDone, type TaskRow } from '@drover/protocol/run';
 import type { Usage } from '@drover/protocol/messages';
 import { modelTextLines } from './text/model-lines.ts';
@@ -98,7 +98,7 @@ function reportUnchangedSection(state: RunState, end: End, paper: ReportPaper): 
 
 function isReportRowUnchanged({ tasks }: RunState, { task, status }: TaskRow): boolean {
   const plan = tasks.get(task)?.plan;
-  return plan !== undefined && isUnchanged({ state: status, plan });
+  return plan !== undefined && isUnchangedInView({ state: status, plan });
 }
 
 function reportMissedSection(state: RunState, end: End, paper: ReportPaper): readonly string[] {
@@ -297,7 +297,7 @@ function reportNextSection({ state, end }: EndedRun, paper: ReportPaper, when: s
     ...(delivered?.next === undefined ? [] : [[delivered.next, 'take it over']]),
     ...(canRetry ? [[`drover retry ${short}`, 'try again what failed']] : []),
     when === 'later' ? [`drover logs ${short}`, 'see what happened'] : [`drover show ${short}`, 'look at it again'],
-    ...(canGoOn(state) ? [[`drover resume ${short}`, reportResumeSentence(end)]] : []),
+    ...(canRunResume(state) ? [[`drover resume ${short}`, reportResumeSentence(end)]] : []),
   ].map(([command = '', about = '']) => [cleanText(command).replaceAll('\n', ' '), about] as const);
   const width = Math.max(...commands.map(([command]) => widthOfText(command)));
   const lines = commands.flatMap(([command, about]) => {

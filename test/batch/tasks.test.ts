@@ -2,11 +2,11 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ownersOf, parseOwners } from '@drover/coordinator/batch/items/codeowners';
-import { groupsOf } from '@drover/coordinator/batch/items/group';
-import { inShard } from '@drover/coordinator/batch/shard';
+import { codeownersOfPath, parseCodeowners } from '@drover/coordinator/batch/items/codeowners';
+import { groupBatchItems } from '@drover/coordinator/batch/items/group';
+import { isInBatchShard } from '@drover/coordinator/batch/shard';
 import { type BatchSpec, failuresMax, type Item } from '@drover/coordinator/batch/items/spec';
-import { tasksOf } from '@drover/coordinator/batch/tasks';
+import { makeBatchTasks } from '@drover/coordinator/batch/tasks';
 import { filledTemplate, filledForShell, type TemplateValues } from '@drover/coordinator/batch/template';
 import type { Tree } from '@drover/coordinator/batch/items/tree';
 
@@ -21,7 +21,7 @@ const tree: Tree = new Map(
 );
 const items = (paths: readonly string[]): readonly Item[] => paths.map((path) => ({ files: [path] }));
 const grouped = (by: BatchSpec['group']['by'], max = 50, paths: readonly string[] = FILES) =>
-  groupsOf(items(paths), { by, max }, { tree, owners: parseOwners(OWNERS) }).map(({ name, part, files }) => [
+  groupBatchItems(items(paths), { by, max }, { tree, owners: parseCodeowners(OWNERS) }).map(({ name, part, files }) => [
     part === undefined ? name : `${name} ${part}`,
     files,
   ]);
@@ -64,7 +64,7 @@ test.each([
   ['src/a.ts', '* @all\n/src/a.ts', ''],
   ['src/a.ts', '[Section] @team\nsrc/ @src # why', '@src'],
 ])('the owners of %s by %j: %s', (path, text, owner) => {
-  expect(ownersOf(path, parseOwners(text)).join(' ')).toBe(owner);
+  expect(codeownersOfPath(path, parseCodeowners(text)).join(' ')).toBe(owner);
 });
 
 const SPEC: BatchSpec = {
@@ -78,7 +78,7 @@ const SPEC: BatchSpec = {
   vars: { who: 'me' },
 };
 const tasks = (paths: readonly string[], spec: BatchSpec = SPEC) =>
-  tasksOf(spec, groupsOf(items(paths), spec.group, { tree, owners: [] }), 'project').tasks;
+  makeBatchTasks(spec, groupBatchItems(items(paths), spec.group, { tree, owners: [] }), 'project').tasks;
 
 test('a task states its subject and how it is tested', () => {
   expect(tasks(['src/b.ts'])).toEqual([
@@ -99,7 +99,11 @@ test('a task states its subject and how it is tested', () => {
 test('a spec reports at most twenty missing variables', () => {
   const names = Array.from({ length: 21 }, (_, at) => `{{ vars.v${at} }}`);
   const spec = { ...SPEC, task: { ...SPEC.task, prompt: names.join(' ') } };
-  const { tasks: made, problems } = tasksOf(spec, groupsOf(items(['src/b.ts']), spec.group, { tree, owners: [] }), 'p');
+  const { tasks: made, problems } = makeBatchTasks(
+    spec,
+    groupBatchItems(items(['src/b.ts']), spec.group, { tree, owners: [] }),
+    'p',
+  );
   expect([made, problems.length]).toEqual([[], 20]);
 });
 
@@ -154,8 +158,8 @@ test('shards are the same on every machine, differ by at most one task, and cove
   fc.assert(
     fc.property(fc.uniqueArray(fc.string(), { maxLength: 60 }), fc.integer({ min: 1, max: 9 }), (ids, count) => {
       const all = ids.map((id) => ({ id }));
-      const parts = Array.from({ length: count }, (_, at) => inShard(all, { index: at + 1, count }));
-      const again = inShard(all.toReversed(), { index: 1, count });
+      const parts = Array.from({ length: count }, (_, at) => isInBatchShard(all, { index: at + 1, count }));
+      const again = isInBatchShard(all.toReversed(), { index: 1, count });
       expect(
         parts
           .flat()

@@ -1,7 +1,7 @@
 // One attempt at a task: its events carry its id, and none arrives after its end.
 
 import { type AttemptOptions, attemptTask, type AttemptContext } from '@drover/coordinator/attempt/attempt';
-import { seedOf } from '@drover/coordinator/plan/seed';
+import { makeWorkerSeed } from '@drover/coordinator/plan/seed';
 import type { Event } from '@drover/protocol/events';
 import { DroverError } from '@drover/core/errors';
 import { NO_USAGE } from '@drover/core/model/spending/usage';
@@ -49,7 +49,7 @@ const ATTEMPT: AttemptOptions = {
   worker: 3,
   base: 'b',
   system: '',
-  seed: seedOf('none', undefined, { goal: 'g', tasks: [task] }),
+  seed: makeWorkerSeed('none', undefined, { goal: 'g', tasks: [task] }),
   mayFail: false,
   goesOn: false,
   mail: { onMessage: () => undefined, delivered: () => undefined },

@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { differences, fingerprint } from '@drover/coordinator/git/audit';
+import { differencesOfRepository, fingerprintRepository } from '@drover/coordinator/git/audit';
 import { describe, expect, test } from 'vitest';
 import { everyByte, type UserRepository, userRepository } from './user-repository.ts';
 
@@ -26,9 +26,9 @@ async function told(change: Change): Promise<readonly string[]> {
   mkdirSync(join(user.top, '.git/hooks'));
   writeFileSync(join(user.top, '.git/hooks/pre-commit'), 'exit 0\n');
   const repository = await user.open();
-  const before = await fingerprint(repository, user.env);
+  const before = await fingerprintRepository(repository, user.env);
   change(user);
-  return differences(JSON.parse(JSON.stringify(before)), await fingerprint(repository, user.env));
+  return differencesOfRepository(JSON.parse(JSON.stringify(before)), await fingerprintRepository(repository, user.env));
 }
 
 function rewrite(path: string, change: (text: string) => string): void {
@@ -133,22 +133,25 @@ describe('the audit ignores:', () => {
 test('staged content is compared in every index format', async () => {
   const user = await userRepository();
   const repository = await user.open();
-  const before = await fingerprint(repository, user.env);
+  const before = await fingerprintRepository(repository, user.env);
   user.git('update-index', '--index-version', '4');
-  const after = await fingerprint(repository, user.env);
-  expect(differences(before, after)).toEqual([]);
+  const after = await fingerprintRepository(repository, user.env);
+  expect(differencesOfRepository(before, after)).toEqual([]);
   await user.write({ 'src/deep/d.ts': 'new' });
   user.git('add', '--intent-to-add', 'src/deep/d.ts');
-  expect(differences(after, await fingerprint(repository, user.env))).toEqual(['the index', 'src/deep/d.ts']);
+  expect(differencesOfRepository(after, await fingerprintRepository(repository, user.env))).toEqual([
+    'the index',
+    'src/deep/d.ts',
+  ]);
 });
 
 test('a file with assume-unchanged is still compared', async () => {
   const user = await userRepository();
   user.git('update-index', '--skip-worktree', 'src/a.ts');
   const repository = await user.open();
-  const before = await fingerprint(repository, user.env);
+  const before = await fingerprintRepository(repository, user.env);
   rewrite(join(user.top, 'src/a.ts'), (text) => text.replace('1', '7'));
-  expect(differences(before, await fingerprint(repository, user.env))).toEqual(['src/a.ts']);
+  expect(differencesOfRepository(before, await fingerprintRepository(repository, user.env))).toEqual(['src/a.ts']);
 });
 
 test('the audit changes nothing', async () => {
@@ -156,6 +159,6 @@ test('the audit changes nothing', async () => {
   await user.write({ 'src/a.ts': 'changed' });
   const repository = await user.open();
   const before = everyByte(user.top);
-  await fingerprint(repository, user.env);
+  await fingerprintRepository(repository, user.env);
   expect(everyByte(user.top)).toEqual(before);
 });

@@ -1,6 +1,6 @@
 // Dispatch: when tasks start, on how many worker slots, and what a failure skips.
 
-import { dispatch, type Dispatch } from '@drover/coordinator/run/dispatch';
+import { dispatchTasks, type Dispatch } from '@drover/coordinator/run/dispatch';
 import type { TaskStatus } from '@drover/protocol/run';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
@@ -27,7 +27,7 @@ async function dispatched(
   const log: string[] = [];
   let atWork = 0;
   let most = 0;
-  await dispatch(
+  await dispatchTasks(
     {
       ordered,
       workers: 2,

@@ -1,6 +1,6 @@
 // The plan as a graph: problems, landing order, dependencies.
 
-import { inOrder, problems, waits } from '@drover/coordinator/plan/graph';
+import { planInOrder, planProblems, waitsOfPlan } from '@drover/coordinator/plan/graph';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { expect, test } from 'vitest';
 
@@ -15,7 +15,7 @@ const task = (id: string, more: Partial<PlannedTask> = {}): PlannedTask => ({
 });
 const limits = { tasksMax: 4, done: new Set<string>() };
 const told = (tasks: readonly PlannedTask[], done: readonly string[] = []) =>
-  problems(tasks, { agents: [], ...limits, done: new Set(done) }).map(({ at, message }) => `${at}: ${message}`);
+  planProblems(tasks, { agents: [], ...limits, done: new Set(done) }).map(({ at, message }) => `${at}: ${message}`);
 
 test('a valid plan has no problems', () => {
   expect(told([task('a'), task('b', { dependsOn: ['a'] }), task('c', { dependsOn: ['a', 'b'] })])).toEqual([]);
@@ -47,7 +47,7 @@ test('tasks of an earlier plan can be dependencies and are not repeated', () => 
 
 test('tasks land in plan order, each after its dependencies', () => {
   const plan = [task('d', { dependsOn: ['b'] }), task('a'), task('b', { dependsOn: ['c'] }), task('c')];
-  expect(inOrder(plan).map(({ id }) => id)).toEqual(['c', 'b', 'd', 'a']);
+  expect(planInOrder(plan).map(({ id }) => id)).toEqual(['c', 'b', 'd', 'a']);
 });
 
 test.each<[string, string, boolean]>([
@@ -65,7 +65,7 @@ test.each<[string, string, boolean]>([
   ['src/[id]/page.ts', 'src/[id]', true],
 ])('%s and %s overlap: %s', (one, other, expected) => {
   const plan = [task('a', { files: [one] }), task('b', { files: [other] })];
-  expect(waits(plan).get('b')?.follows).toEqual(expected ? ['a'] : []);
+  expect(waitsOfPlan(plan).get('b')?.follows).toEqual(expected ? ['a'] : []);
 });
 
 test('ordered or read-only tasks get no extra dependency', () => {
@@ -75,5 +75,5 @@ test('ordered or read-only tasks get no extra dependency', () => {
     task('c', { files: ['x'], mode: 'read' }),
     task('d', { files: ['x'] }),
   ];
-  expect([...waits(plan).values()].map(({ follows }) => follows)).toEqual([[], [], [], ['a', 'b']]);
+  expect([...waitsOfPlan(plan).values()].map(({ follows }) => follows)).toEqual([[], [], [], ['a', 'b']]);
 });

@@ -1,9 +1,21 @@
 // The work that a resumed run retries, by its journal: tasks, and the coordinator's open call.
 
-import { canGoOn, stateOf } from '@drover/coordinator/run/runs';
-import { foldRunHistory, readAgentHistory, readRunHistory, type RunHistory } from '@drover/coordinator/run/history';
-import { rowsOf } from '@drover/coordinator/view/state';
-import { isKept, isPassing, NEW_TASK, TaskLedger, type TaskEntry, type TaskStep } from '@drover/coordinator/run/tasks';
+import { canRunResume, runStateOfRecords } from '@drover/coordinator/run/runs';
+import {
+  foldRunHistory,
+  readAgentHistoryOfRun,
+  readRunHistory,
+  type RunHistory,
+} from '@drover/coordinator/run/history';
+import { taskRowsOfState } from '@drover/coordinator/view/state';
+import {
+  isAttemptKeptInLedger,
+  isPassingTaskFailure,
+  NEW_TASK,
+  TaskLedger,
+  type TaskEntry,
+  type TaskStep,
+} from '@drover/coordinator/run/tasks';
 import type { Event, Place } from '@drover/protocol/events';
 import type { Failure } from '@drover/protocol/failures';
 import type { JsonObject } from '@drover/protocol/json';
@@ -195,14 +207,14 @@ test.each<[boolean, Event & { readonly type: 'run_end' }]>([
   [true, { type: 'run_end', outcome: 'incomplete', exitCode: 8, failure: LOST, tasks: [], usage: NO_USAGE }],
 ])('resumable is %s after %j', (expected, end) => {
   const story = new Story().begin().plan('c1', planned('a'), planned('b')).task('a', REFUSED).task('b', undefined);
-  expect(canGoOn(stateOf(story.events as unknown as readonly JsonObject[]))).toBe(true);
+  expect(canRunResume(runStateOfRecords(story.events as unknown as readonly JsonObject[]))).toBe(true);
   story.say(end);
-  expect(canGoOn(stateOf(story.events as unknown as readonly JsonObject[]))).toBe(expected);
+  expect(canRunResume(runStateOfRecords(story.events as unknown as readonly JsonObject[]))).toBe(expected);
 });
 
 test('limits belong to the task, except the budget', () => {
   const limits = ['steps', 'output-tokens', 'budget', 'time', 'idle'] as const;
-  const passing = limits.filter((limit) => isPassing({ kind: 'limit.reached', limit, message: '' }));
+  const passing = limits.filter((limit) => isPassingTaskFailure({ kind: 'limit.reached', limit, message: '' }));
   expect(passing).toEqual(['budget']);
 });
 
@@ -235,7 +247,7 @@ test.each<[string, boolean, Partial<TaskEntry>]>([
   ['lost its workspace', false, { ...over('failed'), failure: { kind: 'workspace.failed', message: '' } }],
   ['could not be stored', false, { ...over('failed'), failure: { kind: 'store.failed', message: '' } }],
 ])('the work of a task that %s is stored outside its workspace: %s', (_, kept, task) => {
-  expect(isKept({ ...NEW_TASK, attempts: 1, started: 1, ...task }, 1)).toBe(kept);
+  expect(isAttemptKeptInLedger({ ...NEW_TASK, attempts: 1, started: 1, ...task }, 1)).toBe(kept);
 });
 
 test.each<[string, Failure, boolean]>([
@@ -248,7 +260,7 @@ test.each<[string, Failure, boolean]>([
     const story = new Story().begin().plan('c1', planned('a'));
     story.say({ type: 'task_start', base: 'b', workspace: '/ws/1', seed: SEED }, place).say({ ...ended, again }, place);
     const { ledger } = story.past;
-    expect([again, ledger.status('a'), isKept(ledger.task('a'), 1)]).toEqual([again, undefined, kept]);
+    expect([again, ledger.status('a'), isAttemptKeptInLedger(ledger.task('a'), 1)]).toEqual([again, undefined, kept]);
   }
 });
 
@@ -262,7 +274,7 @@ test('a resumed attempt has its own messages, and none of the previous attempt',
   }
   const past = readRunHistory(story.events as unknown as readonly JsonObject[]);
   const whose = { task: 'a', attempt: 2 };
-  const found = [past?.attempt(whose, []), readAgentHistory(past?.records ?? [], whose, [])];
+  const found = [past?.attempt(whose, []), readAgentHistoryOfRun(past?.records ?? [], whose, [])];
   const told: Message = { role: 'user', content: [{ type: 'text', text: 'attempt 2' }] };
   expect(found.map((own) => own?.messages)).toEqual([[told], [told]]);
 });
@@ -328,7 +340,7 @@ function factsOf(past: RunHistory) {
   const { ledger, coordinator, gates, spent, activeMs, lastSeq, settings, isOver, hasEnded } = past;
   const attempt = past.attempt({ task: 'a', attempt: 1 }, []);
   const kept = { gates: [...gates], spent, activeMs, lastSeq, settings, isOver, hasEnded, attempt };
-  return { ...kept, coordinator, tasks: [...ledger.tasks], plan: ledger.plan, rows: rowsOf(past.state) };
+  return { ...kept, coordinator, tasks: [...ledger.tasks], plan: ledger.plan, rows: taskRowsOfState(past.state) };
 }
 
 test('a ledger fed event by event equals the ledger of the journal', () => {

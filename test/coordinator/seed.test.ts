@@ -1,6 +1,6 @@
 // The messages that a worker begins with.
 
-import { assignment, beginningOf, firstDifference, seedOf } from '@drover/coordinator/plan/seed';
+import { seedAssignment, beginningOfSeed, firstSeedDifference, makeWorkerSeed } from '@drover/coordinator/plan/seed';
 import type { Message } from '@drover/protocol/messages';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { expect, test } from 'vitest';
@@ -41,7 +41,7 @@ const snapshot = { system: 'be good', messages: [asked, answered] };
 const planned = { goal: 'the goal', tasks: [task] };
 
 test('full: the whole conversation with every open call closed', () => {
-  const { messages, summary, prompts, shared } = seedOf('full', snapshot, planned);
+  const { messages, summary, prompts, shared } = makeWorkerSeed('full', snapshot, planned);
   expect(messages.slice(0, 2)).toEqual(snapshot.messages);
   expect(messages[2]).toMatchObject({
     role: 'tool',
@@ -52,11 +52,11 @@ test('full: the whole conversation with every open call closed', () => {
   });
   expect(summary).toMatchObject({ seeding: 'full', messages: 3 });
   expect([...prompts]).toEqual(['All about a.']);
-  expect(firstDifference(shared ?? '', beginningOf(snapshot.system, messages))).toBeUndefined();
+  expect(firstSeedDifference(shared ?? '', beginningOfSeed(snapshot.system, messages))).toBeUndefined();
 });
 
 test('the digest is equal for equal seeds, and different for others', () => {
-  const digestOf = (...given: Parameters<typeof seedOf>) => seedOf(...given).summary.digest;
+  const digestOf = (...given: Parameters<typeof makeWorkerSeed>) => makeWorkerSeed(...given).summary.digest;
   const whole = digestOf('full', snapshot, planned);
   expect(digestOf('full', structuredClone(snapshot), planned)).toBe(whole);
   expect(whole).toMatch(/^[0-9a-f]{16}$/);
@@ -69,20 +69,20 @@ test('the digest is equal for equal seeds, and different for others', () => {
 });
 
 test('full without a planning conversation is a brief', () => {
-  expect(seedOf('full', undefined, planned).summary.seeding).toBe('brief');
+  expect(makeWorkerSeed('full', undefined, planned).summary.seeding).toBe('brief');
 });
 
 test('different seeds have different digests, and the first difference is found', () => {
   const other = { ...snapshot, system: 'be bad' };
-  const [one, two] = [seedOf('full', snapshot, planned), seedOf('full', other, planned)];
+  const [one, two] = [makeWorkerSeed('full', snapshot, planned), makeWorkerSeed('full', other, planned)];
   expect(one.summary.digest).not.toBe(two.summary.digest);
-  expect(firstDifference(one.shared ?? '', two.shared ?? '')).toBe('"be '.length);
+  expect(firstSeedDifference(one.shared ?? '', two.shared ?? '')).toBe('"be '.length);
 });
 
 test('the task includes its prompt, unless the plan was just read', () => {
   const given = { worker: 3, task, attempt: 1, workspace: '/w' };
-  expect(assignment({ ...given, isPromptRead: false })).toContain('All about a.');
-  const full = assignment({ ...given, isPromptRead: true });
+  expect(seedAssignment({ ...given, isPromptRead: false })).toContain('All about a.');
+  const full = seedAssignment({ ...given, isPromptRead: true });
   expect([full.includes('All about a.'), full.startsWith('You are worker 3. Your task is a: do a')]).toEqual([
     false,
     true,
@@ -91,14 +91,14 @@ test('the task includes its prompt, unless the plan was just read', () => {
 
 test('a reading worker reports, and a writing one leaves its changes', () => {
   const given = { worker: 1, attempt: 1, workspace: '/w', isPromptRead: true };
-  expect(assignment({ ...given, task }).split('\n\n')).toEqual([
+  expect(seedAssignment({ ...given, task }).split('\n\n')).toEqual([
     'You are worker 1. Your task is a: do a',
     'Your workspace is /w; paths are relative to it.',
     'Leave your changes in the files: they are committed for you. Do not commit, branch or push.',
     'Keep to these files if you can: a.txt',
     'When you are done, call submit_result.',
   ]);
-  expect(assignment({ ...given, task: { ...task, mode: 'read' } }).split('\n\n')).toEqual([
+  expect(seedAssignment({ ...given, task: { ...task, mode: 'read' } }).split('\n\n')).toEqual([
     'You are worker 1. Your task is a: do a',
     'Your workspace is /w; paths are relative to it.',
     'Look and report: what you change is not kept. Your answer is the result.',
@@ -107,7 +107,7 @@ test('a reading worker reports, and a writing one leaves its changes', () => {
 });
 
 test('a further attempt is told the reason', () => {
-  const again = assignment({
+  const again = seedAssignment({
     worker: 1,
     task,
     attempt: 2,

@@ -1,7 +1,7 @@
 // RunState, fed with the events of runs.
 
 import { expect, test } from 'vitest';
-import { rowsOf, RunState, type TaskProgress, type TaskState } from '@drover/coordinator/view/state';
+import { taskRowsOfState, RunState, type TaskProgress, type TaskState } from '@drover/coordinator/view/state';
 import type { Event, Place, Recorded } from '@drover/protocol/events';
 import { NO_USAGE } from '@drover/core/model/spending/usage';
 import type { PlannedTask } from '@drover/protocol/plan';
@@ -64,7 +64,7 @@ function taskOf(state: RunState, id: string): TaskProgress {
 
 test.each([3, 10, 20])('the rows of a run with %i tasks match its run_end', (tasks) => {
   const { events, rows } = sampleRun({ tasks });
-  const untimed = (state: RunState) => rowsOf(state).map((row) => ({ ...row, elapsedMs: undefined }));
+  const untimed = (state: RunState) => taskRowsOfState(state).map((row) => ({ ...row, elapsedMs: undefined }));
   expect(untimed(folded(events.slice(0, -1)))).toEqual(rows);
   expect(untimed(folded(events))).toEqual(rows);
 });
@@ -204,7 +204,7 @@ test('a task that a later plan names again is retried, and its attempts count on
   teller.tell(BEGIN, second);
   teller.tell(finished('c2'), second);
   teller.tell({ type: 'merge_end', outcome: 'landed', again: false, commit: 'm2' }, second);
-  const [row] = rowsOf(folded(teller.events));
+  const [row] = taskRowsOfState(folded(teller.events));
   expect(row).toMatchObject({ task: 'a', status: 'landed', attempts: 2, commit: 'm2', cost: 1 });
   expect(folded(teller.events).plans.map(({ tasks }) => tasks)).toEqual([['a', 'b'], ['a']]);
 });
@@ -216,7 +216,7 @@ test('landed work stays landed, whatever a later plan says', () => {
 });
 
 test('tasks active at a stop are cancelled in their rows, with their progress', () => {
-  const rows = rowsOf(atWork().state);
+  const rows = taskRowsOfState(atWork().state);
   expect(rows.map(({ task, status, attempts, reason }) => [task, status, attempts, reason])).toEqual([
     ['a', 'cancelled', 1, 'it was not finished'],
     ['b', 'cancelled', 0, 'it was not begun'],
@@ -231,7 +231,13 @@ test('a resumed run knows the cut-off attempt, and its time excludes the gap', (
   const cut = { type: 'task_end', status: 'cancelled', again: false, files: [], usage: NO_USAGE } as const;
   teller.tell(cut, AT_A, 0);
   teller.tell(
-    { type: 'run_end', outcome: 'cancelled', exitCode: 130, tasks: rowsOf(folded(teller.events)), usage: NO_USAGE },
+    {
+      type: 'run_end',
+      outcome: 'cancelled',
+      exitCode: 130,
+      tasks: taskRowsOfState(folded(teller.events)),
+      usage: NO_USAGE,
+    },
     {},
     0,
   );
@@ -289,7 +295,7 @@ test('time spent waiting for the user is not the task’s, and the estimate paus
   teller.tell({ type: 'permission_decision', ...asked, allowed: true, by: 'user', always: false }, begin, 60_000);
   teller.tell(finished('c2'), begin, 5);
   teller.tell({ type: 'merge_end', outcome: 'landed', again: false }, begin, 5);
-  expect(rowsOf(folded(teller.events))[1]?.elapsedMs).toBe(20);
+  expect(taskRowsOfState(folded(teller.events))[1]?.elapsedMs).toBe(20);
 });
 
 test('a task that the user cancelled stays so when the run is resumed', () => {

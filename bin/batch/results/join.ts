@@ -9,8 +9,8 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join, normalize } from 'node:path';
-import { countsOf, isGood, type Result } from '@drover/coordinator/batch/results';
-import { writeFileWhole } from '@drover/coordinator/batch/whole-file';
+import { countBatchResults, isGoodBatchResult, type Result } from '@drover/coordinator/batch/results';
+import { writeBatchFileWhole } from '@drover/coordinator/batch/whole-file';
 import { UsageError } from '@drover/core/errors';
 import { MB, requireOwnFile } from '@drover/core/files/own-file';
 import { sumUsage, NO_USAGE } from '@drover/core/model/spending/usage';
@@ -241,15 +241,15 @@ export async function joinBatches({ folders, out, junit, appendTo, redactor }: J
     }
     patches.push((await readShardOutput(folder, FILES.combined)).toString('latin1'));
   }
-  await writeFileWhole(join(out, FILES.combined), patches.join(''), 'latin1');
+  await writeBatchFileWhole(join(out, FILES.combined), patches.join(''), 'latin1');
   await writeBatchOutputs({ out, ...whole, junit, appendTo });
   return whole;
 }
 
 /** Summary of the joined batch in one line, for a user. */
 export function joinedBatchesLine({ summary, results }: Joined, out: string): string {
-  const { landed, no_change: same, cached } = countsOf(results);
-  const good = results.filter(isGood).length;
+  const { landed, no_change: same, cached } = countBatchResults(results);
+  const good = results.filter(isGoodBatchResult).length;
   const figures = [`${landed} landed`, `${same} had nothing to change`, `${cached} from the cache`].join(', ');
   const reason = summary.reason === undefined ? '' : `\n${summary.reason}`;
   return `${summary.batch}: ${good} of ${results.length} tasks are done (${figures}); the report is ${join(out, FILES.report)}${reason}\n`;

@@ -10,9 +10,9 @@
 
 import { appendFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { patchBetween, patchesOf } from '@drover/coordinator/batch/patches';
+import { batchPatchBetween, readBatchPatches } from '@drover/coordinator/batch/patches';
 import type { Result } from '@drover/coordinator/batch/results';
-import { writeFileWhole } from '@drover/coordinator/batch/whole-file';
+import { writeBatchFileWhole } from '@drover/coordinator/batch/whole-file';
 import type { Git } from '@drover/coordinator/git/git';
 import { UsageError } from '@drover/core/errors';
 import { errorCodeOf } from '../../start/settings.ts';
@@ -59,11 +59,11 @@ export async function writeBatchOutputs({ out, summary, results, junit, appendTo
   const report = batchReport(summary, results);
   const xml = formatJunit(results, { name: summary.batch, at: summary.startedAt });
   await mkdir(out, { recursive: true });
-  await writeFileWhole(join(out, FILES.results), rows);
-  await writeFileWhole(join(out, FILES.summary), `${jsonViewText(summary, 2)}\n`);
-  await writeFileWhole(join(out, FILES.report), report);
-  await writeFileWhole(join(out, FILES.junit), xml);
-  if (junit !== undefined) await writeFileWhole(junit, xml);
+  await writeBatchFileWhole(join(out, FILES.results), rows);
+  await writeBatchFileWhole(join(out, FILES.summary), `${jsonViewText(summary, 2)}\n`);
+  await writeBatchFileWhole(join(out, FILES.report), report);
+  await writeBatchFileWhole(join(out, FILES.junit), xml);
+  if (junit !== undefined) await writeBatchFileWhole(junit, xml);
   await appendBatchReport(out, appendTo);
 }
 
@@ -97,16 +97,16 @@ export async function writeBatchPatches(
   const withWork = results.filter(({ task }) => commits.has(task));
   const byCommit = Map.groupBy(withWork, ({ task }) => commits.get(task) ?? '');
   const paths = new Map<string, string>();
-  for await (const { commit, patch } of patchesOf(git, [...byCommit.keys()])) {
+  for await (const { commit, patch } of readBatchPatches(git, [...byCommit.keys()])) {
     if (patch === '') continue;
     for (const { task, status } of byCommit.get(commit) ?? []) {
       const path = join(folder, ...(status === 'landed' ? [] : [NOT_LANDED]), `${task}.patch`);
-      await writeFileWhole(path, redactBatchPatch(patch, hide), 'latin1');
+      await writeBatchFileWhole(path, redactBatchPatch(patch, hide), 'latin1');
       paths.set(task, relative(out, path));
     }
   }
-  const combined = merged === undefined ? '' : await patchBetween(git, base, merged);
-  await writeFileWhole(join(out, FILES.combined), redactBatchPatch(combined, hide), 'latin1');
+  const combined = merged === undefined ? '' : await batchPatchBetween(git, base, merged);
+  await writeBatchFileWhole(join(out, FILES.combined), redactBatchPatch(combined, hide), 'latin1');
   return results.map((result) => {
     const patch = paths.get(result.task);
     return patch === undefined ? result : { ...result, patch };

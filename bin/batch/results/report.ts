@@ -2,7 +2,12 @@
 //
 // Text from models and tools is escaped: it can neither end its fence nor act as markup in a table cell.
 
-import { countsOf, isGood, type Result, type ResultStatus } from '@drover/coordinator/batch/results';
+import {
+  countBatchResults,
+  isGoodBatchResult,
+  type Result,
+  type ResultStatus,
+} from '@drover/coordinator/batch/results';
 import { dollarsText, durationText, shortCountText, totalTokens } from '../../views/text/figures.ts';
 import { cleanText, inertText, textOnOneLine } from '../../views/text/terminal-text.ts';
 import type { BatchSummary } from './summary.ts';
@@ -30,7 +35,7 @@ export function batchReport(summary: ReportHead, results: readonly Result[]): st
 }
 
 function batchHeadline({ batch, outcome, exitCode, reason, shard }: ReportHead, results: readonly Result[]): string {
-  const good = results.filter(isGood).length;
+  const good = results.filter(isGoodBatchResult).length;
   const part = shard === undefined ? '' : ` (shard ${shard.index}/${shard.count})`;
   const amount = results.length === 0 ? 'there was nothing to do' : `${good} of ${results.length} tasks are done`;
   const why = reason === undefined ? '' : `\n\n${fencedReportCode(reason)}`;
@@ -49,7 +54,7 @@ const WORDS: readonly (readonly [ResultStatus, string])[] = [
 ];
 
 function batchFigures({ usage, cost, model }: ReportHead, results: readonly Result[]): string {
-  const counts = countsOf(results);
+  const counts = countBatchResults(results);
   const rows = [
     ...WORDS.filter(([status]) => counts[status] > 0).map(([status, word]) => [word, String(counts[status])]),
     ...(counts.cached > 0 ? [['of these from the cache', String(counts.cached)]] : []),
@@ -61,7 +66,7 @@ function batchFigures({ usage, cost, model }: ReportHead, results: readonly Resu
 }
 
 function batchFailuresSection(results: readonly Result[]): string {
-  const bad = results.filter((result) => !isGood(result));
+  const bad = results.filter((result) => !isGoodBatchResult(result));
   if (bad.length === 0) return '';
   // A reason that stopped many tasks is printed once.
   const groups = [...Map.groupBy(bad, ({ task, status, reason }) => `${status} ${reason ?? task}`).values()];
@@ -87,7 +92,7 @@ function batchFailureGroup(group: readonly Result[]): string {
 }
 
 function batchLandedSection(results: readonly Result[]): string {
-  const good = results.filter(isGood);
+  const good = results.filter(isGoodBatchResult);
   if (good.length === 0) return '';
   const rows = good.slice(0, LISTED_MAX).map(({ task, status, cached, changed, ms, cost }) => {
     const how = [status === 'no_change' ? 'nothing to change' : `${changed.length} changed`, cached ? 'cached' : ''];

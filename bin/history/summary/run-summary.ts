@@ -1,9 +1,9 @@
 // The state or the end of a run: all of `drover show --json`, and for the user the parts that the report lacks for a
 // run that has not ended.
 
-import { awaitsApproval, canGoOn } from '@drover/coordinator/run/runs';
+import { doesRunAwaitApproval, canRunResume } from '@drover/coordinator/run/runs';
 import type { DeniedCall } from '@drover/core/permission/denied-calls';
-import { isUnchanged, rowsOf, type TaskProgress } from '@drover/coordinator/view/state';
+import { isUnchangedInView, taskRowsOfState, type TaskProgress } from '@drover/coordinator/view/state';
 import type { Usage } from '@drover/protocol/messages';
 import { type Delivered, type RunSettings, type TaskRow, isDone } from '@drover/protocol/run';
 import { deniedCallLines } from '../../views/text/call-result.ts';
@@ -49,14 +49,14 @@ export function summarizeRun({ id, past, state, live, failure, problem }: KeptRu
     id,
     state: live ? 'live' : runSummaryState(failure?.kind, end?.outcome, past !== undefined),
     live,
-    canGoOn: past !== undefined && failure === undefined && canGoOn(state),
-    awaitsApproval: !live && past !== undefined && awaitsApproval(past),
+    canGoOn: past !== undefined && failure === undefined && canRunResume(state),
+    awaitsApproval: !live && past !== undefined && doesRunAwaitApproval(past),
     ...(reason !== undefined && { reason }),
     startedAt: past?.startedAt ?? '',
     updatedAt: past?.records.at(-1)?.at ?? '',
     activeMs: past?.activeMs ?? 0,
     ...(past !== undefined && { settings: past.settings }),
-    tasks: rowsOf(state).map((row) => ({ ...row, ...taskActivityField(state.tasks.get(row.task)) })),
+    tasks: taskRowsOfState(state).map((row) => ({ ...row, ...taskActivityField(state.tasks.get(row.task)) })),
     denied: state.denied,
     usage: state.usage,
     ...(cost !== undefined && { cost }),
@@ -87,7 +87,7 @@ function describeTaskActivity({ state, doing: what }: TaskProgress): string {
 export function formatRunSummary(summary: RunSummary, { state: run }: KeptRun, paper: Paper): string {
   const { id, state, reason, startedAt, updatedAt, activeMs, settings, tasks, usage, cost } = summary;
   const looks = looksOf[state];
-  const unchanged = run.tasks.values().filter(isUnchanged).toArray().length;
+  const unchanged = run.tasks.values().filter(isUnchangedInView).toArray().length;
   const landed = tasks.filter(({ status }) => isDone(status)).length - unchanged;
   const same = unchanged === 0 ? '' : `, ${countText(unchanged)} had nothing to change`;
   const begun = `${momentText(startedAt)}, last heard of ${agoText(updatedAt, Date.now())}`;

@@ -1,7 +1,7 @@
 // One task of a run for the user: its prompt, its changes, and why it did not land.
 
 import type { DeniedCall } from '@drover/core/permission/denied-calls';
-import { rowsOf, type TaskProgress } from '@drover/coordinator/view/state';
+import { taskRowsOfState, type TaskProgress } from '@drover/coordinator/view/state';
 import { deniedCallLines } from '../../views/text/call-result.ts';
 import { countText, dollarsText, durationText, tokensText } from '../../views/text/figures.ts';
 import { taskTextStyle } from '../../views/text/style.ts';
@@ -18,7 +18,7 @@ export type TaskSummary = {
   readonly run: string;
   readonly state: TaskProgress['state'] | 'interrupted';
   readonly plan: TaskProgress['plan'];
-  readonly row: ReturnType<typeof rowsOf>[number] | undefined;
+  readonly row: ReturnType<typeof taskRowsOfState>[number] | undefined;
   readonly denied: readonly DeniedCall[];
   readonly gate?: { readonly command: string; readonly output: string };
 };
@@ -30,7 +30,7 @@ export function summarizeTask({ id, state, live }: KeptRun, task: TaskProgress):
     run: id,
     state: isTaskInterrupted(task, live) ? 'interrupted' : task.state,
     plan: task.plan,
-    row: rowsOf(state).find((row) => row.task === task.id),
+    row: taskRowsOfState(state).find((row) => row.task === task.id),
     denied: state.denied.filter((call) => call.task === task.id),
     ...(gate !== undefined && { gate: { command: gate.command, output: gate.output } }),
   };

@@ -1,6 +1,6 @@
 // drover run --dry-run: prints what a run would do. Sends no request, makes no workspace, writes nothing.
 
-import { inOrder } from '@drover/coordinator/plan/graph';
+import { planInOrder } from '@drover/coordinator/plan/graph';
 import type { Price } from '@drover/core/model/catalog';
 import type { RunSettings } from '@drover/protocol/run';
 import type { PlannedTask } from '@drover/protocol/plan';
@@ -39,7 +39,7 @@ export async function dryRunPlan({ settings, price, tasks }: Intended, io: Io): 
   const plan =
     tasks === undefined
       ? '\nThe plan would be made by the model; drover plan makes and shows it.\n'
-      : `\n${tasks.length} tasks, in the order in which they would land:\n${planAsLines(inOrder(tasks), terminalColumns(io.stdout))}`;
+      : `\n${tasks.length} tasks, in the order in which they would land:\n${planAsLines(planInOrder(tasks), terminalColumns(io.stdout))}`;
   await printLine(io, `Dry run: nothing is changed. This would run:\n${lines}${plan}`);
   return exitCode.done;
 }

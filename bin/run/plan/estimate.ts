@@ -1,7 +1,7 @@
 // Estimates cost and time of a plan from the journals of earlier runs with the same model.
 
 import { readFile } from 'node:fs/promises';
-import { longestChain } from '@drover/coordinator/plan/graph';
+import { longestChainOfPlan } from '@drover/coordinator/plan/graph';
 import { runJournalPath } from '@drover/coordinator/run/journal';
 import { readContents } from '@drover/core/journal/file/format';
 import { keptIds } from '@drover/core/journal/listing';
@@ -40,7 +40,7 @@ export async function estimatePlan(
   const usualCost = costs.length === 0 ? undefined : costs.reduce((sum, cost) => sum + cost, 0) / costs.length;
   const workers = Math.max(1, settings.workers);
   return {
-    ms: usualMs * Math.max(longestChain(tasks), Math.ceil(tasks.length / workers)),
+    ms: usualMs * Math.max(longestChainOfPlan(tasks), Math.ceil(tasks.length / workers)),
     ...(usualCost !== undefined && { cost: usualCost * tasks.length }),
     tasks: count,
     runs: used.length,

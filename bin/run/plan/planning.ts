@@ -1,7 +1,7 @@
 // Has the coordinator make a plan, and shows its work on standard error. Runs no task.
 
 import { join } from 'node:path';
-import { planOnly } from '@drover/coordinator/plan/planning';
+import { runPlanningOnly } from '@drover/coordinator/plan/planning';
 import { watch } from '@drover/core/agent/limits';
 import { Bus } from '@drover/core/bus';
 import { newId } from '@drover/core/ids';
@@ -56,7 +56,7 @@ export async function makePlan(
   const view = io.stderr.isTTY === true ? linesView(io.stderr, io.env, 'asked known') : silentView;
   const shown = showEventsOnTerminal(bus.reader(), { view, person: undefined, io });
   try {
-    return await planOnly(
+    return await runPlanningOnly(
       {
         settings: run,
         extensions,

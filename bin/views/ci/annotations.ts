@@ -5,7 +5,7 @@
 // percent signs, colons and commas are escaped and the rest is cleaned, so no text from outside can end a command or
 // start another one.
 
-import { isGood, type Result } from '@drover/coordinator/batch/results';
+import { isGoodBatchResult, type Result } from '@drover/coordinator/batch/results';
 import { cleanText } from '../text/terminal-text.ts';
 
 // The runner shows ten of each kind a step; a few more are found in the log.
@@ -26,7 +26,7 @@ type Found = { readonly result: Result; readonly spot: Spot };
 /** Ends with a newline, or is empty. `isFile` knows the paths of the repository. */
 export function formatAnnotations(results: readonly Result[], isFile: (path: string) => boolean): string {
   const found = results
-    .filter((result) => !isGood(result) && result.status !== 'skipped' && result.status !== 'cancelled')
+    .filter((result) => !isGoodBatchResult(result) && result.status !== 'skipped' && result.status !== 'cancelled')
     .flatMap((result) => annotationSpots(result, isFile).map((spot): Found => ({ result, spot })));
   const places = Map.groupBy(found, ({ spot: { file, line = 0 } }) => `${file}:${line}`);
   return [...places.values()].slice(0, ANNOTATIONS_MAX).map(formatAnnotation).join('');

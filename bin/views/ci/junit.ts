@@ -2,7 +2,7 @@
 //
 // Text of a model or a tool is escaped, never CDATA, and has no characters that XML forbids.
 
-import { isGood, type Result } from '@drover/coordinator/batch/results';
+import { isGoodBatchResult, type Result } from '@drover/coordinator/batch/results';
 import { cleanText, inertText } from '../text/terminal-text.ts';
 
 const MESSAGE_CHARS_MAX = 300;
@@ -30,7 +30,7 @@ type Kind = 'good' | 'failure' | 'error' | 'skipped';
 
 /** An error is not the task's fault: the provider or the machine failed. */
 function junitKind({ status, failure }: Result): Kind {
-  if (isGood({ status })) return 'good';
+  if (isGoodBatchResult({ status })) return 'good';
   if (status === 'skipped' || status === 'cancelled') return 'skipped';
   if (failure === undefined) return 'failure';
   return /^(provider|git|workspace|store|sandbox|worker|internal|journal|aborted)\b/.test(failure.kind)

@@ -1,6 +1,6 @@
 // The line of figures about the whole run: tasks that landed, money, time.
 
-import { isUnchanged, type RunState, type TaskState } from '@drover/coordinator/view/state';
+import { isUnchangedInView, type RunState, type TaskState } from '@drover/coordinator/view/state';
 import { isDone } from '@drover/protocol/run';
 import { dollarsText, shortCountText, shortDurationText, totalTokens } from '../text/figures.ts';
 import { cutText, widthOfText } from '../text/terminal-text.ts';
@@ -30,7 +30,7 @@ const DOT = ' · ';
 function dashboardCountWords(state: RunState, of: string): string {
   const tasks = [...state.tasks.values()];
   if (tasks.length === 0) return dashboardEmptyWords(state.end?.outcome);
-  const unchanged = tasks.filter(isUnchanged).length;
+  const unchanged = tasks.filter(isUnchangedInView).length;
   const good = tasks.filter(({ state: each }) => isDone(each)).length - unchanged;
   const cancelled = tasks.filter(({ state: each }) => each === 'cancelled').length;
   const failed = tasks.filter(({ state: each }) => FAILED.has(each)).length;

@@ -2,7 +2,7 @@
 // task's states, in plain ASCII where a terminal has no others.
 
 import { styleText } from 'node:util';
-import { isUnchanged, type TaskProgress, type TaskState } from '@drover/coordinator/view/state';
+import { isUnchangedInView, type TaskProgress, type TaskState } from '@drover/coordinator/view/state';
 import type { Io, Output } from '../../io.ts';
 
 type Format = Parameters<typeof styleText>[0];
@@ -49,7 +49,7 @@ export const looksOf: Readonly<Record<TaskState, Appearance>> = {
 /** As `looksOf`, except that a task that was to write and changed nothing says so. */
 export function taskTextStyle(task: Pick<TaskProgress, 'state' | 'plan'>): Appearance {
   const looks = looksOf[task.state];
-  return isUnchanged(task) ? { ...looks, word: 'no change' } : looks;
+  return isUnchangedInView(task) ? { ...looks, word: 'no change' } : looks;
 }
 
 /** A locale that names another encoding, and the console of Linux, have no marks but ASCII. */

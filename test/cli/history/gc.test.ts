@@ -3,7 +3,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { mkdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readEntry, writeEntry } from '@drover/coordinator/batch/cache';
+import { readBatchCacheEntry, writeBatchCacheEntry } from '@drover/coordinator/batch/cache';
 import { runFolder, runJournalPath } from '@drover/coordinator/run/journal';
 import { Lock } from '@drover/core/journal/file/lock';
 import { expect, test } from 'vitest';
@@ -190,11 +190,11 @@ test('gc removes batch results only with --older-than, and only unused ones', as
   const shelf = await Shelf.empty();
   const [old, used] = ['a'.repeat(64), 'b'.repeat(64)];
   const tree = new Map();
-  for (const key of [old, used]) await writeEntry(shelf.home, key, { v: 1, summary: '', changes: [] });
+  for (const key of [old, used]) await writeBatchCacheEntry(shelf.home, key, { v: 1, summary: '', changes: [] });
   const longAgo = new Date('2020-01-01');
   for (const key of [old, used])
     await utimes(join(shelf.home, 'cache/batch', key.slice(0, 2), `${key}.json`), longAgo, longAgo);
-  expect(await readEntry(shelf.home, { key: used }, tree)).toBeDefined();
+  expect(await readBatchCacheEntry(shelf.home, { key: used }, tree)).toBeDefined();
 
   expect((await shelf.drover(['gc', '--yes'])).stdout).toBe('Nothing to remove.\n');
   const { code, stdout } = await shelf.drover(['gc', '--older-than', '30d', '--yes']);
@@ -208,10 +208,10 @@ Can be removed: 1 thing, <size>
 Removed 1 thing, <size>.
 `,
   ]);
-  expect([await readEntry(shelf.home, { key: old }, tree), await readEntry(shelf.home, { key: used }, tree)]).toEqual([
-    undefined,
-    { v: 1, summary: '', changes: [] },
-  ]);
+  expect([
+    await readBatchCacheEntry(shelf.home, { key: old }, tree),
+    await readBatchCacheEntry(shelf.home, { key: used }, tree),
+  ]).toEqual([undefined, { v: 1, summary: '', changes: [] }]);
 });
 
 test.each(['30', 'month', '1.5d', '-1d'])('gc refuses an age of %s', async (age) => {

@@ -1,6 +1,6 @@
 // Rate-limit headers of two API families, and invalid ones.
 
-import { readRates } from '@drover/coordinator/admission/rate-headers';
+import { readRateHeaders } from '@drover/coordinator/admission/rate-headers';
 import { expect, test } from 'vitest';
 
 const NOW = Date.parse('2030-01-01T00:00:00Z');
@@ -20,7 +20,7 @@ test('Anthropic’s limits are read, with resets as time from now', () => {
     'anthropic-ratelimit-output-tokens-remaining': '7000',
     'anthropic-ratelimit-output-tokens-reset': '2030-01-01T00:00:10Z',
   };
-  expect(readRates(headers, NOW)).toEqual({
+  expect(readRateHeaders(headers, NOW)).toEqual({
     rates: [
       { name: 'requests', limit: 50, remaining: 49, resetMs: 1_000, countsCacheReads: false },
       { name: 'tokens', limit: 40_000, remaining: 39_000, resetMs: 2_500, countsCacheReads: false },
@@ -39,7 +39,7 @@ test('OpenAI’s limits are read, with resets as durations', () => {
     'x-ratelimit-remaining-tokens': '149984',
     'x-ratelimit-reset-tokens': '6m0s',
   };
-  expect(readRates(headers, NOW)).toEqual({
+  expect(readRateHeaders(headers, NOW)).toEqual({
     rates: [
       { name: 'requests', limit: 60, remaining: 59, resetMs: 1_000, countsCacheReads: true },
       { name: 'tokens', limit: 150_000, remaining: 149_984, resetMs: 360_000, countsCacheReads: true },
@@ -60,7 +60,7 @@ test.each([
   ['-5s', undefined],
   ['9000h', undefined], // longer than any window
 ])('a reset of %j is %j milliseconds', (reset, resetMs) => {
-  const [rate] = readRates({ 'x-ratelimit-remaining-tokens': '5', 'x-ratelimit-reset-tokens': reset }, NOW).rates;
+  const [rate] = readRateHeaders({ 'x-ratelimit-remaining-tokens': '5', 'x-ratelimit-reset-tokens': reset }, NOW).rates;
   expect(rate?.resetMs).toBe(resetMs);
 });
 
@@ -79,7 +79,7 @@ test.each([
     'anthropic-ratelimit-requests-remaining': '5',
     'anthropic-ratelimit-requests-reset': reset,
   };
-  expect(readRates(headers, NOW).rates[0]?.resetMs).toBe(resetMs);
+  expect(readRateHeaders(headers, NOW).rates[0]?.resetMs).toBe(resetMs);
 });
 
 test('invalid headers are ignored', () => {
@@ -92,20 +92,20 @@ test('invalid headers are ignored', () => {
     'x-ratelimit-remaining-tokens': '0',
     'retry-after': 'never',
   };
-  expect(readRates(headers, NOW)).toEqual({ rates: [] });
-  expect(readRates({}, NOW)).toEqual({ rates: [] });
+  expect(readRateHeaders(headers, NOW)).toEqual({ rates: [] });
+  expect(readRateHeaders({}, NOW)).toEqual({ rates: [] });
 });
 
 test('a limit lower than its rest is ignored', () => {
   const headers = { 'x-ratelimit-remaining-requests': '12', 'x-ratelimit-limit-requests': '10' };
-  expect(readRates(headers, NOW).rates).toEqual([
+  expect(readRateHeaders(headers, NOW).rates).toEqual([
     { name: 'requests', limit: 12, remaining: 12, countsCacheReads: true },
   ]);
 });
 
 test('only an explicit retry time counts as a time to wait', () => {
   const reset = { 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '7s' };
-  expect(readRates(reset, NOW).retryAfterMs).toBeUndefined();
-  expect(readRates({ ...reset, 'retry-after': '2' }, NOW).retryAfterMs).toBe(2_000);
-  expect(readRates({ 'retry-after-ms': '150', 'retry-after': '1' }, NOW).retryAfterMs).toBe(150);
+  expect(readRateHeaders(reset, NOW).retryAfterMs).toBeUndefined();
+  expect(readRateHeaders({ ...reset, 'retry-after': '2' }, NOW).retryAfterMs).toBe(2_000);
+  expect(readRateHeaders({ 'retry-after-ms': '150', 'retry-after': '1' }, NOW).retryAfterMs).toBe(150);
 });

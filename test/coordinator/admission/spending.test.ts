@@ -1,6 +1,6 @@
 // Spending of a run by its journal, including requests in flight at one or more kills.
 
-import { stateOf } from '@drover/coordinator/run/runs';
+import { runStateOfRecords } from '@drover/coordinator/run/runs';
 import { type RunHistory, readRunHistory } from '@drover/coordinator/run/history';
 import type { RunState } from '@drover/coordinator/view/state';
 import type { Event, Place } from '@drover/protocol/events';
@@ -45,7 +45,7 @@ class Story extends Teller {
   }
 
   get state(): RunState {
-    return stateOf(this.events as unknown as readonly JsonObject[]);
+    return runStateOfRecords(this.events as unknown as readonly JsonObject[]);
   }
 
   get #past(): RunHistory | undefined {

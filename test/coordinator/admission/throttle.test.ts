@@ -2,7 +2,14 @@
 
 import { DroverError } from '@drover/core/errors';
 import type { Failure } from '@drover/protocol/failures';
-import { Lane, laneKey, Throttle, type Entry, type Ticket, type Wait } from '@drover/coordinator/admission/throttle';
+import {
+  Lane,
+  throttleLaneKey,
+  Throttle,
+  type Entry,
+  type Ticket,
+  type Wait,
+} from '@drover/coordinator/admission/throttle';
 import { expect, test } from 'vitest';
 import { never } from '../../support/agent.ts';
 import { stoppedClock } from '../../support/clock.ts';
@@ -238,10 +245,10 @@ test('cached tokens count only if the provider counts them', async () => {
 
 test('a lane is a provider, a key and a model, and reveals nothing of the key', () => {
   const account = { provider: 'anthropic', baseUrl: 'https://api.example', apiKey: 'sk-secret', model: 'm' };
-  const keys = [account, { ...account, apiKey: 'sk-other' }, { ...account, model: 'n' }].map(laneKey);
+  const keys = [account, { ...account, apiKey: 'sk-other' }, { ...account, model: 'n' }].map(throttleLaneKey);
   expect(new Set(keys).size).toBe(3);
   expect(keys.join()).not.toContain('sk-');
-  expect(laneKey({ ...account })).toBe(keys[0]);
+  expect(throttleLaneKey({ ...account })).toBe(keys[0]);
 });
 
 test('runs that open the same lane share it, with room for all of them', async () => {

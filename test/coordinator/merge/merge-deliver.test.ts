@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs';
 import { chmod, readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { deliver, type DeliveryOrder } from '@drover/coordinator/merge/deliver';
+import { deliverResult, type DeliveryOrder } from '@drover/coordinator/merge/deliver';
 import { mergeObstacle } from '@drover/coordinator/merge/own-checkout';
 import { describe, expect, test } from 'vitest';
 import { never } from '../../support/workspace.ts';
@@ -63,7 +63,7 @@ describe('branch', () => {
     const kept = [{ task: 'lost', commit: work('lost', { lost: 'lost' }).commit }];
     const before = state();
 
-    const delivered = await deliver({ ...order, kept }, never);
+    const delivered = await deliverResult({ ...order, kept }, never);
 
     expect(delivered).toEqual({ deliver: 'branch', commit: merged, branch: MERGED, next: `git merge ${MERGED}` });
     expect(refs()).toEqual([
@@ -80,17 +80,17 @@ describe('branch', () => {
 
   test('the printed command merges the branch', async () => {
     const { order, merged, inUser } = await landed(MANY);
-    const { next = '' } = await deliver(order, never);
+    const { next = '' } = await deliverResult(order, never);
     inUser(...next.split(' ').slice(1));
     expect(inUser('rev-parse', 'HEAD').trim()).toBe(merged);
   });
 
   test('a second delivery changes nothing, even if the branch is checked out', async () => {
     const { order, refs, inUser } = await landed(MANY);
-    const first = await deliver(order, never);
+    const first = await deliverResult(order, never);
     inUser('checkout', '--quiet', MERGED);
     const before = refs();
-    expect(await deliver(order, never)).toEqual(first);
+    expect(await deliverResult(order, never)).toEqual(first);
     expect(refs()).toEqual(before);
   });
 
@@ -98,13 +98,13 @@ describe('branch', () => {
     const { order, work, store, inUser, refs } = await landed(MANY);
     const other = work('x', { x: 'x' }).commit;
     inUser('fetch', '--quiet', store, `${other}:refs/heads/${MERGED}`);
-    await expect(deliver(order, never)).rejects.toMatchObject({ failure: { kind: 'git.failed' } });
+    await expect(deliverResult(order, never)).rejects.toMatchObject({ failure: { kind: 'git.failed' } });
     expect(refs()).toContain(`${MERGED} ${other}`);
   });
 
   test('without landings there is no branch and no command', async () => {
     const { order, base, refs } = await landed({});
-    expect(await deliver(order, never)).toEqual({ deliver: 'branch', commit: base });
+    expect(await deliverResult(order, never)).toEqual({ deliver: 'branch', commit: base });
     expect(refs().filter((ref) => ref.startsWith('drover'))).toEqual([]);
   });
 });
@@ -114,7 +114,7 @@ describe('merge', () => {
     const { order, merged, refs, state, addHooks, hooked, top, inUser } = await landed(MANY);
     await addHooks('post-merge', 'post-checkout', 'reference-transaction', 'post-index-change');
     await put(top, { 'untracked.txt': 'mine' });
-    expect(await deliver({ ...order, deliver: 'merge' }, never)).toEqual({
+    expect(await deliverResult({ ...order, deliver: 'merge' }, never)).toEqual({
       deliver: 'merge',
       commit: merged,
       branch: 'main',
@@ -129,11 +129,11 @@ describe('merge', () => {
 
   test('a second delivery finds it merged, even if the user has committed since', async () => {
     const { order, merged, inUser, refs, state } = await landed(MANY);
-    const first = await deliver({ ...order, deliver: 'merge' }, never);
+    const first = await deliverResult({ ...order, deliver: 'merge' }, never);
     expect(first).toEqual({ deliver: 'merge', commit: merged, branch: 'main' });
     inUser('commit', '--quiet', '--allow-empty', '-m', 'more');
     const before = [refs(), state()];
-    expect(await deliver({ ...order, deliver: 'merge' }, never)).toEqual(first);
+    expect(await deliverResult({ ...order, deliver: 'merge' }, never)).toEqual(first);
     expect([refs(), state()]).toEqual(before);
   });
 
@@ -147,7 +147,7 @@ describe('merge', () => {
     // The content as the user's git would have written it.
     await put(top, { 'b.up': 'BASE\n' });
     const own = { ...order, env: { ...env, HOME: folder } };
-    expect(await deliver({ ...own, deliver: 'merge' }, never)).toEqual({
+    expect(await deliverResult({ ...own, deliver: 'merge' }, never)).toEqual({
       deliver: 'merge',
       commit: merged,
       branch: 'main',
@@ -191,7 +191,7 @@ describe('merge', () => {
     await change(at);
     expect(await mergeObstacle(at.order, never)).toMatch(why);
     const before = at.state();
-    expect(await deliver({ ...at.order, deliver: 'merge' }, never)).toEqual({
+    expect(await deliverResult({ ...at.order, deliver: 'merge' }, never)).toEqual({
       deliver: 'branch',
       commit: at.merged,
       branch: MERGED,
@@ -205,7 +205,7 @@ describe('merge', () => {
     const { order, top, state, merged } = await landed(MANY);
     await put(top, { link: 'mine' });
     const before = state();
-    expect(await deliver({ ...order, deliver: 'merge' }, never)).toMatchObject({
+    expect(await deliverResult({ ...order, deliver: 'merge' }, never)).toMatchObject({
       deliver: 'branch',
       commit: merged,
       instead: expect.stringContaining('untracked working tree files would be overwritten'),
@@ -224,7 +224,7 @@ describe('merge', () => {
 describe('patch', () => {
   test('patches of tasks apply one after the other, and so does the combined one', async () => {
     const { order, merged, base, top, inUser, folder } = await landed(MANY);
-    const delivered = await deliver({ ...order, deliver: 'patch' }, never);
+    const delivered = await deliverResult({ ...order, deliver: 'patch' }, never);
     const names = ['0001-edit', '0002-rename', '0003-odd', '0004-mode', '0005-binary', 'combined'];
     const patches = names.map((name) => join(folder, 'the patches', `${name}.patch`));
     expect(delivered).toEqual({
@@ -257,12 +257,12 @@ describe('patch', () => {
     const before = [refs(), state()];
     const read = async () =>
       Promise.all((await readdir(order.patchFolder)).map((name) => readFile(join(order.patchFolder, name), 'latin1')));
-    await deliver({ ...order, deliver: 'patch' }, never);
+    await deliverResult({ ...order, deliver: 'patch' }, never);
     const first = await read();
-    await deliver({ ...order, deliver: 'patch' }, never);
+    await deliverResult({ ...order, deliver: 'patch' }, never);
     expect(await read()).toEqual(first);
     expect([refs(), state()]).toEqual(before);
-    expect(await deliver({ ...order, merged: base, deliver: 'patch' }, never)).toEqual({
+    expect(await deliverResult({ ...order, merged: base, deliver: 'patch' }, never)).toEqual({
       deliver: 'patch',
       commit: base,
       patches: [],
@@ -287,7 +287,7 @@ describe('patch', () => {
       deliver: 'patch' as const,
       patchFolder: join(place.folder, 'patches'),
     };
-    const { patches = [] } = await deliver(order, never);
+    const { patches = [] } = await deliverResult(order, never);
     place.inUser('apply', '--index', patches[0] ?? '');
     expect(place.inUser('diff', '--cached', '--name-only').trim()).toBe('a');
   });

@@ -1,10 +1,10 @@
 // Messages of landed commits: model text cannot pass for drover's trailers or for a patch.
 
-import { commitMessage } from '@drover/coordinator/merge/message';
+import { mergeCommitMessage } from '@drover/coordinator/merge/message';
 import { expect, test } from 'vitest';
 import { planned, run, yard } from './merge-yard.ts';
 
-const message = (title: string, summary: string) => commitMessage({ run: 'run_1', task: 'a', title, summary });
+const message = (title: string, summary: string) => mergeCommitMessage({ run: 'run_1', task: 'a', title, summary });
 
 test('title, summary and trailers are separate', () => {
   expect(message('Do it', 'Did it.\n\nIn two steps.')).toBe(

@@ -2,7 +2,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Git } from '@drover/coordinator/git/git';
-import { conflictMessage } from '@drover/coordinator/merge/merge';
+import { mergeConflictMessage } from '@drover/coordinator/merge/merge';
 import { DroverError } from '@drover/core/errors';
 import { describe, expect, test } from 'vitest';
 import { type Changes, planned, run, story, yard } from './merge-yard.ts';
@@ -90,7 +90,7 @@ describe('conflicts', () => {
     const message = b.outcome === 'conflict' ? b.message : '';
     expect(message).toContain('CONFLICT (content): Merge conflict in a.txt');
     expect(message).toContain('+<<<<<<< LANDED\n A\n+=======\n+B\n+>>>>>>> THIS TASK');
-    expect(await conflictMessage(git, { onto, commit: first.commit })).toBe(message);
+    expect(await mergeConflictMessage(git, { onto, commit: first.commit })).toBe(message);
     expect(c).toMatchObject({ outcome: 'landed' });
 
     const second = await it.land({ ...work('b', { 'a.txt': 'one\nA and B\nthree\n' }, it.head), mayRetry: false });

@@ -3,9 +3,9 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { gitAt, type Git } from '@drover/coordinator/git/git';
-import { type Checkout, gateKey, type GateResult } from '@drover/coordinator/merge/gate';
+import { type Checkout, gateResultKey, type GateResult } from '@drover/coordinator/merge/gate';
 import { type Arrival, type ExpectedTask, MergeTrain, type TrainEvent } from '@drover/coordinator/merge/train';
-import { type NewCommit, writeCommit } from '@drover/coordinator/store/store-writing';
+import { type NewCommit, writeStoreCommit } from '@drover/coordinator/store/store-writing';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import { runSync } from '../../support/process/run-sync.ts';
 import { never, temporaryFolder } from '../../support/workspace.ts';
@@ -74,7 +74,7 @@ export async function yard(files: Changes = { 'a.txt': 'one\ntwo\nthree\n' }) {
       const events: Told[] = [];
       const options = {
         git: settings.git ?? git,
-        commit: (commit: NewCommit) => writeCommit({ gitDir: store, objectFormat: 'sha1' }, commit),
+        commit: (commit: NewCommit) => writeStoreCommit({ gitDir: store, objectFormat: 'sha1' }, commit),
         run: RUN,
         base,
         head: settings.head ?? base,
@@ -142,7 +142,7 @@ export function story(events: readonly Told[]): string[] {
 /** The gate results in the journal of an interrupted run. */
 export function gatesOf(events: readonly Told[]): Map<string, GateResult> {
   const ends = events.flatMap((event) => (event.type === 'gate_end' ? [event] : []));
-  return new Map(ends.map(({ tree, command, passed, output }) => [gateKey(tree, command), { passed, output }]));
+  return new Map(ends.map(({ tree, command, passed, output }) => [gateResultKey(tree, command), { passed, output }]));
 }
 
 export async function put(folder: string, files: Readonly<Record<string, string>>): Promise<void> {

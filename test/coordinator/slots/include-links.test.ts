@@ -3,7 +3,7 @@
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { UsageError } from '@drover/core/errors';
-import { findIncluded } from '@drover/coordinator/slots/include';
+import { findSlotIncludes } from '@drover/coordinator/slots/include';
 import { expect, test } from 'vitest';
 import { makePipe } from '../../support/data/odd-files.ts';
 import { contents, type Files, take, type UserRepository, userRepository, writeFiles } from '../user-repository.ts';
@@ -135,8 +135,8 @@ test('globs that visit too many entries are refused', async () => {
   const user = await including('', files);
   const source = { repository: await user.open(), env: user.env };
   const lines = [{ pattern: '**/5.local', how: 'copy' as const }];
-  expect((await findIncluded(lines, source)).included).toEqual([{ path: 'many/5.local', how: 'copy' }]);
-  await expect(findIncluded(lines, { ...source, entriesMax: 50 })).rejects.toThrow(
+  expect((await findSlotIncludes(lines, source)).included).toEqual([{ path: 'many/5.local', how: 'copy' }]);
+  await expect(findSlotIncludes(lines, { ...source, entriesMax: 50 })).rejects.toThrow(
     new UsageError('.drover/include: **/5.local looks at more than 50 entries: name a folder instead'),
   );
 });

@@ -3,7 +3,7 @@
 import { mkdirSync, readdirSync, statSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { DroverError } from '@drover/core/errors';
-import { type NewCommit, writeBranch, writeCommit } from '@drover/coordinator/store/store-writing';
+import { type NewCommit, writeStoreBranch, writeStoreCommit } from '@drover/coordinator/store/store-writing';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import { describe, expect, test } from 'vitest';
 import { runSync } from '../../support/process/run-sync.ts';
@@ -49,7 +49,7 @@ describe.each(['sha1', 'sha256'] as const)('in a store of %s', (format) => {
     for (const by of PEOPLE) {
       for (const message of MESSAGES) {
         const commit: NewCommit = { tree, parent, message, by, when: WHEN };
-        const id = await writeCommit(place, commit);
+        const id = await writeStoreCommit(place, commit);
         expect(git(['cat-file', 'commit', id]).endsWith(`\n\n${message}`)).toBe(true);
         expect(id).toBe(byGit(commit));
       }
@@ -60,9 +60,9 @@ describe.each(['sha1', 'sha256'] as const)('in a store of %s', (format) => {
   test('a branch moves to its commit from anywhere', async () => {
     const { place, git, tree, parent } = await store(format);
     const by = { name: 'a', email: 'a' };
-    const id = await writeCommit(place, { tree, parent, message: 'm', by, when: WHEN });
+    const id = await writeStoreCommit(place, { tree, parent, message: 'm', by, when: WHEN });
     for (const commit of [parent, id]) {
-      await writeBranch(place, 'drover/run_1/task', commit);
+      await writeStoreBranch(place, 'drover/run_1/task', commit);
       expect(git(['rev-parse', 'refs/heads/drover/run_1/task']).trim()).toBe(commit);
     }
     expect(git(['for-each-ref', '--format=%(refname)'])).toBe('refs/heads/drover/run_1/task\n');
@@ -73,10 +73,10 @@ describe.each(['sha1', 'sha256'] as const)('in a store of %s', (format) => {
 test('an existing commit is refreshed, so that gc does not take it for old', async () => {
   const { place, tree, parent } = await store('sha1');
   const commit = { tree, parent, message: 'm', by: { name: 'a', email: 'a' }, when: WHEN };
-  const id = await writeCommit(place, commit);
+  const id = await writeStoreCommit(place, commit);
   const path = join(place.gitDir, 'objects', id.slice(0, 2), id.slice(2));
   utimesSync(path, 1, 1);
-  expect(await writeCommit(place, commit)).toBe(id);
+  expect(await writeStoreCommit(place, commit)).toBe(id);
   expect(statSync(path).mtimeMs).toBeGreaterThan(Date.now() - 60_000);
 });
 
@@ -85,7 +85,7 @@ test('an unwritable store is a failure with a reason, and nothing partial is lef
   // A folder at the path of the ref stops even root.
   const way = join(place.gitDir, 'refs', 'heads', 'drover', 'run_1', 'task');
   mkdirSync(join(way, 'below'), { recursive: true });
-  const failed = await writeBranch(place, 'drover/run_1/task', parent).catch((error: unknown) => error);
+  const failed = await writeStoreBranch(place, 'drover/run_1/task', parent).catch((error: unknown) => error);
   expect(failed).toBeInstanceOf(DroverError);
   expect((failed as DroverError).failure).toMatchObject({ kind: 'store.failed' });
   expect(readdirSync(join(way, '..'))).toEqual(['task']);

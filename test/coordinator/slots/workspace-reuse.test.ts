@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { Slots, type Workspace } from '@drover/coordinator/slots/slots';
-import { forgetYoung } from '@drover/coordinator/slots/renewal/sweep';
+import { forgetYoungInSweep } from '@drover/coordinator/slots/renewal/sweep';
 import { describe, expect, test } from 'vitest';
 import {
   contents,
@@ -228,6 +228,6 @@ test('a folder is known only if its worker can’t change it at its creation tim
     longWhole: second - 9_000,
   };
   const folders = new Map(Object.entries(times).map(([path, ctimeMs]) => [path, { inode: 1, ctimeMs }]));
-  forgetYoung(folders);
+  forgetYoungInSweep(folders);
   expect([...folders.keys()]).toEqual(['long', 'longWhole']);
 });

@@ -4,8 +4,8 @@
 import { lstatSync, mkdtempSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { readIndex, writtenMs } from '@drover/coordinator/git/index-file';
-import { CLOCK_MS, sweep } from '@drover/coordinator/slots/renewal/sweep';
+import { readGitIndex, indexEntryWrittenMs } from '@drover/coordinator/git/index-file';
+import { CLOCK_MS, sweepSlot } from '@drover/coordinator/slots/renewal/sweep';
 import { Slots, type Workspace } from '@drover/coordinator/slots/slots';
 import { expect, test } from 'vitest';
 import { contents, gitAs, order, take, userRepository, writeFiles } from '../user-repository.ts';
@@ -89,12 +89,12 @@ test.each([
   async (_, afterMs, found) => {
     const { scene } = await known();
     const indexPath = join(scene.slot, 'git/index');
-    const index = readIndex(readFileSync(indexPath), 'sha1')!;
+    const index = readGitIndex(readFileSync(indexPath), 'sha1')!;
     const entry = index.entries.find(({ path }) => path === 'src/b.ts')!;
-    const written = writtenMs(index.bytes, entry);
+    const written = indexEntryWrittenMs(index.bytes, entry);
     const next = (Math.floor(written / 1_000) + 1) * 1_000 + CLOCK_MS / 2;
     rewrite(join(scene.path, 'src/b.ts'));
-    const missing = await sweep({
+    const missing = await sweepSlot({
       top: scene.path,
       index,
       format: 'sha1',

@@ -15,7 +15,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { readIndex, objectOf } from '@drover/coordinator/git/index-file';
+import { readGitIndex, objectOfIndexEntry } from '@drover/coordinator/git/index-file';
 import type { Identity } from '@drover/coordinator/git/repository';
 import type { Slots } from '@drover/coordinator/slots/slots';
 import { contents, order, take, userRepository, type UserRepository } from '../../coordinator/user-repository.ts';
@@ -171,10 +171,10 @@ function replaceFiles(from: string, to: string): void {
 
 /** The entries of an index as `git ls-files --stage` writes them. */
 function entriesIn(path: string): readonly string[] {
-  const index = readIndex(readFileSync(path), 'sha1');
+  const index = readGitIndex(readFileSync(path), 'sha1');
   if (index === undefined) throw new Error(`${path} was not understood`);
   return index.entries.map((entry) => {
-    const object = objectOf(index.bytes, entry, 'sha1').toString('hex');
+    const object = objectOfIndexEntry(index.bytes, entry, 'sha1').toString('hex');
     return `${entry.mode.toString(8)} ${object} 0\t${entry.path}`;
   });
 }

@@ -5,7 +5,7 @@ import type { JsonObject } from '@drover/protocol/json';
 import type { TaskOutcome } from '@drover/protocol/outcomes';
 import type { TaskSpec } from '@drover/core/task/task';
 import { pastOf } from '@drover/core/journal/history';
-import { runMoving } from '@drover/coordinator/attempt/moving';
+import { runMovingAttempt } from '@drover/coordinator/attempt/moving';
 import type { Pool } from '@drover/coordinator/pool/pool';
 import { never } from '../agent.ts';
 import { listener, type Listener, type RunParts } from '../task.ts';
@@ -18,6 +18,6 @@ export function inPool(pool: Pool, spec: TaskSpec, parts: RunParts = {}): Moved 
   const history = async () =>
     pastOf(run.told.map(({ event, at }, seq) => ({ seq, ...at, ...event }) as unknown as JsonObject));
   const tell = (event: Event) => void moves.push(event);
-  const outcome = runMoving({ spec, link: run.link, runTask: pool.run, history, tell }, never);
+  const outcome = runMovingAttempt({ spec, link: run.link, runTask: pool.run, history, tell }, never);
   return { run, moves, outcome };
 }

@@ -21,7 +21,7 @@ import {
 } from '@drover/core/model/spending/admission';
 import type { Usage } from '@drover/protocol/messages';
 import { NO_USAGE } from '@drover/core/model/spending/usage';
-import { Purse, modelTerms, type Balance, type Claim, type PurseOptions } from './purse.ts';
+import { Purse, admissionTermsOfModel, type Balance, type Claim, type PurseOptions } from './purse.ts';
 import type { Lane, Ticket } from './throttle.ts';
 
 export type RunAdmissionOptions = PurseOptions & {
@@ -92,7 +92,7 @@ export class RunAdmission {
   async #enter(wanted: Wanted, place: Place, signal: AbortSignal): Promise<Passed> {
     this.#purse.claim(wanted, place.task)?.settle(NO_USAGE);
     let claim: Claim | undefined;
-    const ticket = await modelTerms(this.#options, wanted).lane.enter(
+    const ticket = await admissionTermsOfModel(this.#options, wanted).lane.enter(
       {
         ...wanted,
         payer: this.#options.pot ?? this,

@@ -46,7 +46,7 @@ export class Ledger {
     const short = [...this.#accounts.values()]
       .map(({ rate, allowance }) => ({
         name: rate.name,
-        waitMs: allowance.readyInMs(before(rate, expected) + after(rate, expected)),
+        waitMs: allowance.readyInMs(limitsAtArrival(rate, expected) + limitsAtAnswer(rate, expected)),
       }))
       .filter(({ waitMs }) => waitMs !== 0);
     return short.sort((a, b) => (b.waitMs ?? Infinity) - (a.waitMs ?? Infinity))[0];
@@ -56,7 +56,7 @@ export class Ledger {
     this.#pass(now);
     const expected = this.#expected(wanted);
     const lenders = [...this.#accounts.values()]
-      .filter(({ rate, allowance }) => allowance.take(before(rate, expected) + after(rate, expected)))
+      .filter(({ rate, allowance }) => allowance.take(limitsAtArrival(rate, expected) + limitsAtAnswer(rate, expected)))
       .map(({ allowance }) => allowance);
     const flight: Flight = {
       ...expected,
@@ -90,7 +90,7 @@ export class Ledger {
     if (usage !== undefined && usage.estimated !== true) {
       this.#learn(flight, usage);
       for (const { rate, allowance } of this.#accounts.values()) {
-        const unused = after(rate, flight) - after(rate, { ...flight, answer: usage.output });
+        const unused = limitsAtAnswer(rate, flight) - limitsAtAnswer(rate, { ...flight, answer: usage.output });
         if (unused !== 0) allowance.giveBack(unused);
       }
       flight.answer = usage.output;
@@ -115,7 +115,7 @@ export class Ledger {
     for (const { rate, allowance } of this.#accounts.values()) {
       allowance.pass(
         now,
-        onTheWay.reduce((sum, flight) => sum + before(rate, flight), 0),
+        onTheWay.reduce((sum, flight) => sum + limitsAtArrival(rate, flight), 0),
       );
     }
   }
@@ -123,16 +123,16 @@ export class Ledger {
   #expected(wanted: Wanted): Expected {
     const share = (samples: readonly number[]) => (samples.length === 0 ? 1 : Math.max(...samples));
     return {
-      prompt: Math.ceil(promptOf(wanted) * share(this.#promptShares)),
-      uncached: Math.ceil(promptOf(wanted) * share(this.#uncachedShares)),
+      prompt: Math.ceil(promptTokensOfRequest(wanted) * share(this.#promptShares)),
+      uncached: Math.ceil(promptTokensOfRequest(wanted) * share(this.#uncachedShares)),
       answer: Math.min(wanted.outputTokensMax, this.#answers.length === 0 ? Infinity : Math.max(...this.#answers)),
     };
   }
 
   #learn({ wanted }: Flight, { input, cacheRead, cacheWrite, output }: Usage): void {
-    remember(this.#promptShares, (input + cacheRead + cacheWrite) / promptOf(wanted));
-    remember(this.#uncachedShares, (input + cacheWrite) / promptOf(wanted));
-    remember(this.#answers, output);
+    rememberRateSample(this.#promptShares, (input + cacheRead + cacheWrite) / promptTokensOfRequest(wanted));
+    rememberRateSample(this.#uncachedShares, (input + cacheWrite) / promptTokensOfRequest(wanted));
+    rememberRateSample(this.#answers, output);
   }
 
   // Requests may arrive in any order. A report surely includes only those that were seen to arrive before its own
@@ -143,20 +143,20 @@ export class Ledger {
     );
     const prompts = others.filter(({ reportedAt = Infinity }) => reportedAt > reporting.departedAt);
     return (
-      prompts.reduce((sum, flight) => sum + before(rate, flight), 0) +
-      [reporting, ...others].reduce((sum, flight) => sum + after(rate, flight), 0)
+      prompts.reduce((sum, flight) => sum + limitsAtArrival(rate, flight), 0) +
+      [reporting, ...others].reduce((sum, flight) => sum + limitsAtAnswer(rate, flight), 0)
     );
   }
 }
 
 type Expected = Pick<Flight, 'prompt' | 'uncached' | 'answer'>;
 
-function promptOf({ inputTokens, inputTokensExpected = inputTokens }: Wanted): number {
+function promptTokensOfRequest({ inputTokens, inputTokensExpected = inputTokens }: Wanted): number {
   return Math.max(1, inputTokensExpected);
 }
 
 /** The limits that count when a request arrives. */
-function before({ name, countsCacheReads }: Rate, { prompt, uncached }: Expected): number {
+function limitsAtArrival({ name, countsCacheReads }: Rate, { prompt, uncached }: Expected): number {
   switch (name) {
     case 'requests':
       return 1;
@@ -169,11 +169,11 @@ function before({ name, countsCacheReads }: Rate, { prompt, uncached }: Expected
 }
 
 /** The limits that count while the answer is generated. */
-function after({ name }: Rate, { answer }: Expected): number {
+function limitsAtAnswer({ name }: Rate, { answer }: Expected): number {
   return name === 'tokens' || name === 'output-tokens' ? answer : 0;
 }
 
-function remember(samples: number[], sample: number): void {
+function rememberRateSample(samples: number[], sample: number): void {
   samples.push(sample);
   if (samples.length > SAMPLES_MAX) samples.shift();
 }

@@ -104,7 +104,7 @@ export class Purse {
   claim(wanted: Wanted, task: string | undefined): Claim | undefined {
     const inputTokens = Math.ceil(wanted.inputTokens * this.#inputFactor);
     const outputTokens = Math.ceil(wanted.outputTokensMax * this.#outputFactor);
-    const { price } = modelTerms(this.#options, wanted);
+    const { price } = admissionTermsOfModel(this.#options, wanted);
     const ofTask = this.#ofTask(task)?.reserve(inputTokens, outputTokens, price);
     if (task !== undefined && this.#options.taskCap !== undefined && ofTask === undefined) throw taskOverBudget(task);
     const mayGet = ofTask?.outputTokensMax ?? outputTokens;
@@ -151,7 +151,7 @@ export class Purse {
   #ofTask(task: string | undefined): Budget | undefined {
     const { taskCap, before } = this.#options;
     if (task === undefined || taskCap === undefined) return undefined;
-    const budget = this.#tasks.get(task) ?? budgetWith(taskCap, before.tasks.get(task) ?? NO_SPENDING);
+    const budget = this.#tasks.get(task) ?? raiseRunBudget(taskCap, before.tasks.get(task) ?? NO_SPENDING);
     this.#tasks.set(task, budget);
     return budget;
   }
@@ -160,13 +160,13 @@ export class Purse {
 type Priced = { readonly inputTokens: number; readonly price: Price | undefined };
 
 /** Returns the lane and the price of the model that a request is for. */
-export function modelTerms({ models }: Pick<PurseOptions, 'models'>, { model }: Wanted): ModelTerms {
+export function admissionTermsOfModel({ models }: Pick<PurseOptions, 'models'>, { model }: Wanted): ModelTerms {
   const [terms] = model === undefined ? models.values() : [models.get(model)];
   if (terms === undefined) throw new Error(`a request for ${model ?? 'a model'}, which the run has not opened`);
   return terms;
 }
 
-function budgetWith(cap: Cap | undefined, spent: Spent): Budget {
+function raiseRunBudget(cap: Cap | undefined, spent: Spent): Budget {
   const budget = new Budget(cap, undefined);
   // Records the usage even if it is above the cap, because it is spent.
   budget.spend(spent);

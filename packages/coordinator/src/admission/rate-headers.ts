@@ -29,14 +29,14 @@ const RESET_MS_MAX = 7 * 24 * 60 * 60_000;
 const RETRY_HEADERS: ReadonlySet<string> = new Set(['retry-after', 'retry-after-ms', 'date']);
 
 /** `now`: milliseconds since 1970 on this machine's clock. */
-export function readRates(headers: Headers, now: number): Rates {
-  const clock = serverClock(headers, now);
+export function readRateHeaders(headers: Headers, now: number): Rates {
+  const clock = clockOfRateHeaders(headers, now);
   const rates = NAMES.flatMap((name) => {
     const timed = (what: string) => headers[`anthropic-ratelimit-${name}-${what}`];
     const lasting = (what: string) => headers[`x-ratelimit-${what}-${name}`];
     return [
-      ...rateOf(name, timed, { resetMs: untilMs(timed('reset'), clock), countsCacheReads: false }),
-      ...rateOf(name, lasting, { resetMs: spanMs(lasting('reset')), countsCacheReads: true }),
+      ...readRateHeader(name, timed, { resetMs: rateResetMs(timed('reset'), clock), countsCacheReads: false }),
+      ...readRateHeader(name, lasting, { resetMs: rateSpanMs(lasting('reset')), countsCacheReads: true }),
     ];
   });
   // Only an explicit retry header counts: with all headers, any reset time would be used.
@@ -44,13 +44,13 @@ export function readRates(headers: Headers, now: number): Rates {
   return { rates, ...(asked !== undefined && { retryAfterMs: asked }) };
 }
 
-function rateOf(
+function readRateHeader(
   name: RateName,
   header: (what: string) => string | undefined,
   { resetMs, countsCacheReads }: { readonly resetMs: number | undefined; readonly countsCacheReads: boolean },
 ): readonly Rate[] {
-  const remaining = countOf(header('remaining'));
-  const limit = countOf(header('limit'));
+  const remaining = rateHeaderCount(header('remaining'));
+  const limit = rateHeaderCount(header('limit'));
   if (remaining === undefined || limit === 0) return [];
   return [
     {
@@ -63,21 +63,21 @@ function rateOf(
   ];
 }
 
-function serverClock(headers: Headers, now: number): number {
+function clockOfRateHeaders(headers: Headers, now: number): number {
   const date = Date.parse(headers['date'] ?? '');
   return Number.isNaN(date) || Math.abs(date - now) < CLOCKS_AGREE_MS ? now : date;
 }
 
-function untilMs(text: string | undefined, clock: number): number | undefined {
+function rateResetMs(text: string | undefined, clock: number): number | undefined {
   const at = Date.parse(text ?? '');
   return Number.isNaN(at) ? undefined : Math.max(0, at - clock);
 }
 
-function spanMs(text: string | undefined): number | undefined {
+function rateSpanMs(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   return /^[\s0.hms]*0[\s0.hms]*$/.test(text) ? 0 : durationMs(text);
 }
 
-function countOf(text: string | undefined): number | undefined {
+function rateHeaderCount(text: string | undefined): number | undefined {
   return text !== undefined && /^\s*\d{1,15}(\.\d+)?\s*$/.test(text) ? Math.floor(Number(text)) : undefined;
 }

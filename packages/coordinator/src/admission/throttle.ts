@@ -21,7 +21,7 @@ import type { Seen, Wanted } from '@drover/core/model/spending/admission';
 import type { Usage } from '@drover/protocol/messages';
 import { Ledger, type Flight } from './ledger.ts';
 import { isRateRefusal, Pace, type PaceOptions } from './pace.ts';
-import { readRates, type Headers, type RateName } from './rate-headers.ts';
+import { readRateHeaders, type Headers, type RateName } from './rate-headers.ts';
 
 /** A wait of at least this length is reported at once. */
 const LONG_MS = 1_000;
@@ -76,7 +76,7 @@ export class Throttle {
 export type OpenLane = { readonly lane: Lane; readonly close: () => void };
 
 /** The account by which providers count. It does not contain the key itself. */
-export function laneKey(account: {
+export function throttleLaneKey(account: {
   readonly provider: string;
   readonly baseUrl: string;
   readonly apiKey: string;
@@ -149,7 +149,7 @@ export class Lane {
       const at = this.#queue.indexOf(waiting);
       if (at < 0) return;
       this.#queue.splice(at, 1);
-      tellWhenOver(waiting);
+      tellWhenThrottleEnds(waiting);
       reject(new DroverError(failureOf(signal)));
       this.retry();
     };
@@ -174,14 +174,14 @@ export class Lane {
       const now = performance.now();
       const hold = broke.has(entry.payer) ? undefined : this.#hold(entry, now);
       if (hold !== undefined) return this.#wait(hold, now);
-      const claimed = broke.has(entry.payer) ? 'later' : claimFor(waiting);
+      const claimed = broke.has(entry.payer) ? 'later' : claimForWaitingRequest(waiting);
       if (claimed === 'later') {
         broke.add(entry.payer);
         waiting.reason = NO_MONEY;
         continue;
       }
       this.#queue.splice(this.#queue.indexOf(waiting), 1);
-      tellWhenOver(waiting);
+      tellWhenThrottleEnds(waiting);
       if (claimed === 'now') waiting.resolve(this.#send(entry, now));
     }
   }
@@ -203,7 +203,7 @@ export class Lane {
     }
     const shortage = this.#ledger.shortage(entry, now);
     if (shortage === undefined) return undefined;
-    const reason = shortageReason(shortage.name, shortage.waitMs);
+    const reason = throttleShortageReason(shortage.name, shortage.waitMs);
     // Requests in flight will bring new limits. If there are none, do not wait for them.
     if (inFlight > 0)
       return { reason, ...(shortage.waitMs !== undefined && { waitMs: shortage.waitMs, isCertain: true }) };
@@ -230,7 +230,7 @@ export class Lane {
     return {
       began: (headers) => {
         if (!isOpen) return;
-        this.#ledger.report(flight, readRates(headers, Date.now()).rates, performance.now());
+        this.#ledger.report(flight, readRateHeaders(headers, Date.now()).rates, performance.now());
         this.#pace.begun(flight.departedAt);
         this.retry();
       },
@@ -247,7 +247,7 @@ export class Lane {
     const now = performance.now();
     this.#ledger.land(flight, headers === undefined ? undefined : usage, now);
     if (headers !== undefined) {
-      const { rates, retryAfterMs } = readRates(headers, Date.now());
+      const { rates, retryAfterMs } = readRateHeaders(headers, Date.now());
       this.#ledger.report(flight, rates, now);
       this.#pace.answered(flight.departedAt);
       if (retryAfterMs !== undefined) this.#pace.pause(retryAfterMs, now);
@@ -270,11 +270,11 @@ export class Lane {
   #pauseReason(waitMs: number): string {
     const what =
       this.#refusal?.kind === 'provider.unavailable' ? 'the provider is overloaded' : 'the provider asked to slow down';
-    return `${what}: nothing is sent for ${seconds(waitMs)}`;
+    return `${what}: nothing is sent for ${throttleSeconds(waitMs)}`;
   }
 }
 
-function claimFor({ entry, reject }: Waiting): 'now' | 'later' | 'never' {
+function claimForWaitingRequest({ entry, reject }: Waiting): 'now' | 'later' | 'never' {
   try {
     return entry.claim() ? 'now' : 'later';
   } catch (error) {
@@ -283,7 +283,7 @@ function claimFor({ entry, reject }: Waiting): 'now' | 'later' | 'never' {
   }
 }
 
-function tellWhenOver({ entry, since, reason, isTold }: Waiting): void {
+function tellWhenThrottleEnds({ entry, since, reason, isTold }: Waiting): void {
   const waitMs = Math.round(performance.now() - since);
   if (!isTold && reason !== '' && waitMs > 0) entry.onWait({ waitMs, reason });
 }
@@ -295,11 +295,11 @@ const RATE_WORDS: Record<RateName, string> = {
   'output-tokens': 'output tokens',
 };
 
-function shortageReason(name: RateName, waitMs: number | undefined): string {
+function throttleShortageReason(name: RateName, waitMs: number | undefined): string {
   const what = `the provider allows no more ${RATE_WORDS[name]}`;
-  return waitMs === undefined ? `${what} for now` : `${what} for ${seconds(waitMs)}`;
+  return waitMs === undefined ? `${what} for now` : `${what} for ${throttleSeconds(waitMs)}`;
 }
 
-function seconds(ms: number): string {
+function throttleSeconds(ms: number): string {
   return `${ms < 10_000 ? Math.ceil(ms / 100) / 10 : Math.ceil(ms / 1_000)} s`;
 }

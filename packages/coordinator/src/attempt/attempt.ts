@@ -22,10 +22,10 @@ import type { RunTask, TaskSpec } from '@drover/core/task/task';
 import type { TaskOutcome } from '@drover/protocol/outcomes';
 import { NO_USAGE } from '@drover/core/model/spending/usage';
 import type { RunAdmission } from '../admission/admission.ts';
-import { assignment, beginningOf, firstDifference, type Seed } from '../plan/seed.ts';
-import { resumedFrom, runMoving } from './moving.ts';
-import { gateFailure, type TaskGates } from '../merge/task-gates.ts';
-import { extensionsOf } from '../plan/agents.ts';
+import { seedAssignment, beginningOfSeed, firstSeedDifference, type Seed } from '../plan/seed.ts';
+import { resumeAttemptFrom, runMovingAttempt } from './moving.ts';
+import { taskGateFailure, type TaskGates } from '../merge/task-gates.ts';
+import { extensionsOfPlannedTask } from '../plan/agents.ts';
 import type { Slots, Workspace, Workspaces } from '../slots/slots.ts';
 
 const CALLS_MAX = 100; // in one answer, so that indexes of two workers don't meet
@@ -155,12 +155,15 @@ class TaskAttempt {
     await this.#hooks('before task', begun.workspace);
     const { tell, historyOf } = this.#context;
     const runTask = begun.workspace.host?.run ?? this.#context.runTask;
-    const spec = specOf(this.#context, this.#given, begun);
-    const open = linkOf(this.#context, this.#given, begun.workspace);
+    const spec = taskSpecOfAttempt(this.#context, this.#given, begun);
+    const open = openAttemptLink(this.#context, this.#given, begun.workspace);
     const { link } = open;
     const history = () => historyOf(this.#place, spec.seed);
     try {
-      return await runMoving({ spec, link, runTask, history, tell: (event) => tell(event, this.#place) }, this.#signal);
+      return await runMovingAttempt(
+        { spec, link, runTask, history, tell: (event) => tell(event, this.#place) },
+        this.#signal,
+      );
     } finally {
       await open.close();
     }
@@ -203,7 +206,7 @@ class TaskAttempt {
 
   /** Commits the work and runs the task's gates. Unless `isOver`, the workspace stays as it is, to be resumed. */
   async #judge(outcome: TaskOutcome, summary: string): Promise<{ isOver: boolean; result: AttemptResult }> {
-    let result: AttemptResult = { ...denied(outcome), files: [] };
+    let result: AttemptResult = { ...failDeniedAttempt(outcome), files: [] };
     const workspace = this.#given.task.mode === 'write' ? this.#workspace : undefined;
     try {
       // A failed attempt is committed, too: the user may want its work.
@@ -232,7 +235,7 @@ class TaskAttempt {
     const copy = isElsewhere ? await this.#context.slots.take(wish) : undefined;
     try {
       const left = { workspace: copy ?? workspace, commit };
-      return await gateFailure(gatesOf(this.#context, this.#given, left), this.#signal);
+      return await taskGateFailure(gatesOfAttempt(this.#context, this.#given, left), this.#signal);
     } finally {
       await copy?.release();
     }
@@ -281,15 +284,19 @@ type HookedWork = {
 type BegunAttempt = { readonly workspace: Workspace; readonly past: Past | undefined };
 
 /** A worker whose calls were denied has failed, even if it reports success. */
-function denied({ status, failure, refused }: TaskOutcome): Pick<AttemptResult, 'status' | 'failure'> {
+function failDeniedAttempt({ status, failure, refused }: TaskOutcome): Pick<AttemptResult, 'status' | 'failure'> {
   if (status === 'finished' && refused.length > 0)
     return { status: 'failed', failure: { kind: 'permission.denied', calls: refused } };
   return { status, ...(failure !== undefined && { failure }) };
 }
 
-function specOf(context: AttemptContext, given: AttemptOptions, { workspace, past }: BegunAttempt): TaskSpec {
+function taskSpecOfAttempt(
+  context: AttemptContext,
+  given: AttemptOptions,
+  { workspace, past }: BegunAttempt,
+): TaskSpec {
   const { task, attempt, worker, system, seed, before } = given;
-  const content = assignment({
+  const content = seedAssignment({
     worker,
     task,
     attempt,
@@ -300,7 +307,7 @@ function specOf(context: AttemptContext, given: AttemptOptions, { workspace, pas
   const spec: TaskSpec = {
     ...context.common,
     ...taskModels(context.models, task),
-    ...extensionsOf(context.extensions, task),
+    ...extensionsOfPlannedTask(context.extensions, task),
     run: context.run,
     task: task.id,
     attempt,
@@ -313,12 +320,12 @@ function specOf(context: AttemptContext, given: AttemptOptions, { workspace, pas
     ...(workspace.sandbox !== undefined && { sandbox: workspace.sandbox }),
     outputFolder: context.outputFolder(task.id, attempt),
   };
-  return resumedFrom(spec, past);
+  return resumeAttemptFrom(spec, past);
 }
 
 type OpenLink = { readonly link: TaskLink; readonly close: () => Promise<void> };
 
-function linkOf(context: AttemptContext, given: AttemptOptions, workspace: Workspace): OpenLink {
+function openAttemptLink(context: AttemptContext, given: AttemptOptions, workspace: Workspace): OpenLink {
   const { task, attempt, worker, onAnswer } = given;
   const place = { worker, task: task.id, attempt };
   const admission = context.admission.admissionFor(place);
@@ -326,7 +333,7 @@ function linkOf(context: AttemptContext, given: AttemptOptions, workspace: Works
   const line = context.servers.lineFor({
     cwd: workspace.path,
     sandbox: workspace.sandbox,
-    emit: (event) => context.tell(relabelled(event, worker), place),
+    emit: (event) => context.tell(relabelAttemptEvent(event, worker), place),
     question,
   });
   let isOpen = true;
@@ -335,10 +342,10 @@ function linkOf(context: AttemptContext, given: AttemptOptions, workspace: Works
     emit: (event, step) => {
       if (!isOpen) return;
       if (event.type === 'message_start' && event.role === 'assistant') onAnswer();
-      context.tell(relabelled(event, worker), { ...place, ...step });
+      context.tell(relabelAttemptEvent(event, worker), { ...place, ...step });
       if (event.type !== 'usage' || isMeasured) return;
       isMeasured = true;
-      const miss = context.caches() && event.usage.cacheRead === 0 ? cacheMiss(given) : undefined;
+      const miss = context.caches() && event.usage.cacheRead === 0 ? seedCacheMiss(given) : undefined;
       if (miss !== undefined) context.tell({ type: 'warning', message: miss }, { ...place, ...step });
     },
     settled: context.settled,
@@ -357,21 +364,21 @@ function linkOf(context: AttemptContext, given: AttemptOptions, workspace: Works
 }
 
 /** The warning for a worker whose first request missed the cache. */
-function cacheMiss({ system, seed }: AttemptOptions): string | undefined {
+function seedCacheMiss({ system, seed }: AttemptOptions): string | undefined {
   if (seed.shared === undefined) return undefined;
-  const at = firstDifference(seed.shared, beginningOf(system, seed.messages));
+  const at = firstSeedDifference(seed.shared, beginningOfSeed(system, seed.messages));
   return at === undefined
     ? 'nothing of what it was seeded with was read from the cache, though it is the coordinator’s to the byte'
     : `nothing of what it was seeded with was read from the cache: it differs from the coordinator’s at byte ${at}`;
 }
 
 /** The same event as this worker's. */
-function relabelled(event: Event, worker: number): Event {
+function relabelAttemptEvent(event: Event, worker: number): Event {
   if ('callIndex' in event && 'index' in event) return { ...event, index: worker * CALLS_MAX + event.callIndex };
   return event;
 }
 
-function gatesOf(
+function gatesOfAttempt(
   { slots, common, outputFolder, tell }: AttemptContext,
   { task, attempt, worker, base }: AttemptOptions,
   left: Pick<TaskGates, 'workspace' | 'commit'>,

@@ -29,7 +29,7 @@ export class HeldAnswer {
       ...below,
       emit: (event, place) => {
         // Before it is over, the run itself discards attempts at it.
-        if (this.#last?.isOver === true && isTold(event)) this.#last = undefined;
+        if (this.#last?.isOver === true && endsHeldAnswer(event)) this.#last = undefined;
         below.emit(event, place);
       },
       ask: (...asked) => this.#ask(...asked),
@@ -47,7 +47,7 @@ export class HeldAnswer {
   async #ask(order: AskOrder, hooks: AskHooks, signal: AbortSignal): Promise<AskResult> {
     const held = this.#held;
     this.#held = undefined;
-    if (held !== undefined && isSame(held.order, order)) {
+    if (held !== undefined && isSameHeldRequest(held.order, order)) {
       this.#last = held;
       // Its usage is in the history with which this place began.
       return { ...(await held.result), charges: [] };
@@ -66,12 +66,12 @@ export class HeldAnswer {
 }
 
 /** The place has dealt with its last answer. */
-function isTold(event: Event): boolean {
+function endsHeldAnswer(event: Event): boolean {
   if (event.type === 'attempt_discarded' || event.type === 'compaction_end') return true;
   return event.type === 'message_end' && event.message.role === 'assistant';
 }
 
-function isSame(a: AskOrder, b: AskOrder): boolean {
+function isSameHeldRequest(a: AskOrder, b: AskOrder): boolean {
   const [one, other] = [a.request, b.request];
   return a.model === b.model && one.cacheKey === other.cacheKey && one.messages.length === other.messages.length;
 }

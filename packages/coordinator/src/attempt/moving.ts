@@ -30,7 +30,7 @@ export type MovableAttempt = {
 };
 
 /** Runs an attempt in one place after another, until one of them tells its outcome. */
-export async function runMoving(attempt: MovableAttempt, signal: AbortSignal): Promise<TaskOutcome> {
+export async function runMovingAttempt(attempt: MovableAttempt, signal: AbortSignal): Promise<TaskOutcome> {
   const { runTask, history, tell } = attempt;
   const held = new HeldAnswer(attempt.link, signal);
   let spec = attempt.spec;
@@ -43,12 +43,12 @@ export async function runMoving(attempt: MovableAttempt, signal: AbortSignal): P
     await held.link.settled();
     const past = await history();
     // It takes the held answer in the step in which it was asked for.
-    const resumed = resumedFrom(attempt.spec, past && step !== undefined ? { ...past, steps: step - 1 } : past);
+    const resumed = resumeAttemptFrom(attempt.spec, past && step !== undefined ? { ...past, steps: step - 1 } : past);
     spec = { ...resumed, ...(alone && { alone }) };
   }
 }
 
 /** The same attempt with this history. Without one it begins with its assignment. */
-export function resumedFrom(spec: TaskSpec, past: Past | undefined): TaskSpec {
+export function resumeAttemptFrom(spec: TaskSpec, past: Past | undefined): TaskSpec {
   return past === undefined || past.turn === 0 ? spec : { ...spec, begin: { resume: true }, past };
 }

@@ -19,7 +19,7 @@ import * as z from 'zod/mini';
 import { isErrorCode } from '../git/removal.ts';
 import type { BatchTask } from './tasks.ts';
 import type { Tree } from './items/tree.ts';
-import { writeFileWhole } from './whole-file.ts';
+import { writeBatchFileWhole } from './whole-file.ts';
 import { statIfThere } from '@drover/core/files/lookup';
 import { bestEffort } from '@drover/core/promises';
 
@@ -44,91 +44,91 @@ export type CacheEntry = z.infer<typeof ENTRY>;
 /** The place of a task's entry, and whether the task has its own gates. */
 export type CacheSlot = { readonly key: string; readonly gated?: boolean };
 
-export function cacheSlot(task: BatchTask, model: string, tree: Tree): CacheSlot {
-  return { key: cacheKey(task, model, tree), ...(task.gates.length > 0 && { gated: true }) };
+export function batchCacheSlot(task: BatchTask, model: string, tree: Tree): CacheSlot {
+  return { key: batchCacheKey(task, model, tree), ...(task.gates.length > 0 && { gated: true }) };
 }
 
 /** Returns the entry of a task that changed nothing. */
-export function unchangedEntry({ gated = false }: CacheSlot, summary: string, tree: Tree): CacheEntry {
-  return { v: 1, summary, changes: [], ...(gated && { tree: digestOf(tree) }) };
+export function entryOfUnchangedTask({ gated = false }: CacheSlot, summary: string, tree: Tree): CacheEntry {
+  return { v: 1, summary, changes: [], ...(gated && { tree: digestOfBatchTree(tree) }) };
 }
 
 const digests = new WeakMap<Tree, string>();
 
-function digestOf(tree: Tree): string {
+function digestOfBatchTree(tree: Tree): string {
   const files = () => JSON.stringify([...tree.values()].map(({ path, mode, blob }) => [path, mode, blob]));
   const digest = digests.get(tree) ?? createHash('sha256').update(files()).digest('hex');
   digests.set(tree, digest);
   return digest;
 }
 
-function cacheKey(task: BatchTask, model: string, tree: Tree): string {
+function batchCacheKey(task: BatchTask, model: string, tree: Tree): string {
   const { title, prompt, gates, files } = task;
   const content = (path: string) => [path, tree.get(path)?.mode, tree.get(path)?.blob];
-  const told = instructionsFor(files, tree).map(content);
+  const told = instructionFoldersOfBatchTask(files, tree).map(content);
   const all = { v: 1, model, title, prompt, gates, files: files.map(content), told };
   return createHash('sha256').update(JSON.stringify(all)).digest('hex');
 }
 
 /** Returns an entry that fits this tree, and renews its time of last use. */
-export async function readEntry(home: string, slot: CacheSlot, tree: Tree): Promise<CacheEntry | undefined> {
-  const entry = await findEntry(home, slot, tree);
+export async function readBatchCacheEntry(home: string, slot: CacheSlot, tree: Tree): Promise<CacheEntry | undefined> {
+  const entry = await findBatchCacheEntry(home, slot, tree);
   // Without the new time, gc removes the entry a little earlier.
-  if (entry !== undefined) await bestEffort(utimes(pathOf(home, slot.key), new Date(), new Date()));
+  if (entry !== undefined) await bestEffort(utimes(batchCachePath(home, slot.key), new Date(), new Date()));
   return entry;
 }
 
 /** Returns undefined if there is no usable entry. Changes nothing on disk. */
-export async function findEntry(
+export async function findBatchCacheEntry(
   home: string,
   { key, gated = false }: CacheSlot,
   tree: Tree,
 ): Promise<CacheEntry | undefined> {
-  const text = await readFile(pathOf(home, key), 'utf8').catch((error: unknown) => {
+  const text = await readFile(batchCachePath(home, key), 'utf8').catch((error: unknown) => {
     if (isErrorCode(error, 'ENOENT', 'ENOTDIR')) return undefined;
     throw error;
   });
-  const entry = text === undefined ? undefined : parsed(text);
+  const entry = text === undefined ? undefined : parseBatchCacheEntry(text);
   if (entry === undefined || !entry.changes.every(({ path, before }) => tree.get(path)?.blob === before))
     return undefined;
-  const isUntested = gated && entry.changes.length === 0 && entry.tree !== digestOf(tree);
+  const isUntested = gated && entry.changes.length === 0 && entry.tree !== digestOfBatchTree(tree);
   return isUntested ? undefined : entry;
 }
 
 export type OldEntry = { readonly path: string; readonly bytes: number };
 
 /** Lists entries that were not used since this time. */
-export async function entriesBefore(home: string, timeMs: number): Promise<readonly OldEntry[]> {
-  const names = await readdir(rootOf(home), { recursive: true }).catch(() => []);
+export async function listBatchCacheEntriesBefore(home: string, timeMs: number): Promise<readonly OldEntry[]> {
+  const names = await readdir(batchCacheFolder(home), { recursive: true }).catch(() => []);
   const old: OldEntry[] = [];
   for (const name of names.filter((each) => each.endsWith('.json'))) {
-    const path = join(rootOf(home), name);
+    const path = join(batchCacheFolder(home), name);
     const found = await statIfThere(path);
     if (found !== undefined && found.mtimeMs < timeMs) old.push({ path, bytes: found.size });
   }
   return old;
 }
 
-export async function removeEntriesBefore(home: string, timeMs: number): Promise<void> {
-  for (const { path } of await entriesBefore(home, timeMs)) await rm(path, { force: true });
+export async function removeBatchCacheEntriesBefore(home: string, timeMs: number): Promise<void> {
+  for (const { path } of await listBatchCacheEntriesBefore(home, timeMs)) await rm(path, { force: true });
 }
 
-export async function writeEntry(home: string, key: string, entry: CacheEntry): Promise<void> {
+export async function writeBatchCacheEntry(home: string, key: string, entry: CacheEntry): Promise<void> {
   const text = JSON.stringify(entry);
   if (text.length > ENTRY_CHARS_MAX) return;
-  await writeFileWhole(pathOf(home, key), text);
+  await writeBatchFileWhole(batchCachePath(home, key), text);
 }
 
-function rootOf(home: string): string {
+function batchCacheFolder(home: string): string {
   return join(home, 'cache', 'batch');
 }
 
-function pathOf(home: string, key: string): string {
-  return join(rootOf(home), key.slice(0, 2), `${key}.json`);
+function batchCachePath(home: string, key: string): string {
+  return join(batchCacheFolder(home), key.slice(0, 2), `${key}.json`);
 }
 
 // An unreadable entry counts as missing: the task runs again and replaces it.
-function parsed(text: string): CacheEntry | undefined {
+function parseBatchCacheEntry(text: string): CacheEntry | undefined {
   try {
     const { data } = ENTRY.safeParse(JSON.parse(text));
     return data;
@@ -139,7 +139,7 @@ function parsed(text: string): CacheEntry | undefined {
 }
 
 /** All folders from the top of the repository down to the files. */
-function instructionsFor(files: readonly string[], tree: Tree): readonly string[] {
+function instructionFoldersOfBatchTask(files: readonly string[], tree: Tree): readonly string[] {
   const folders = new Set<string>(['']);
   for (const path of files)
     for (let folder = posix.dirname(path); folder !== '.'; folder = posix.dirname(folder)) folders.add(`${folder}/`);

@@ -21,7 +21,7 @@ export function canaryFirst<Task>(tasks: readonly Task[], count: number): readon
 }
 
 /** The canary of a run, as the execution of its plan uses it; undefined if the run has none. */
-export function canaryOf(
+export function openCanary(
   { canary, workers }: RunSettings,
   rows: () => readonly TaskRow[],
   tell: (message: string) => void,
@@ -51,13 +51,14 @@ export function canaryVerdict(rows: readonly TaskRow[], { tasks, cost: allowed, 
   const amount = isPriced ? `$${dollars.toFixed(2)}` : `${tokens} tokens`;
   const forecast = `all ${rows.length} would take about ${amount} and ${minutes.toFixed(1)} minutes`;
   const message = `the canary: ${good} of ${tried.length} tasks went well; ${forecast}`;
-  if (good === 0) return { message, failure: reached('failures', 'none of the tasks that went ahead went well') };
+  if (good === 0)
+    return { message, failure: canaryLimitFailure('failures', 'none of the tasks that went ahead went well') };
   const isTooDear =
     allowed !== undefined && ('usd' in allowed ? !isPriced || dollars > allowed.usd : tokens > allowed.tokens);
   if (!isTooDear) return { message };
-  return { message, failure: reached('budget', `${forecast}, which is more than the canary allows`) };
+  return { message, failure: canaryLimitFailure('budget', `${forecast}, which is more than the canary allows`) };
 }
 
-function reached(limit: 'budget' | 'failures', message: string): Failure {
+function canaryLimitFailure(limit: 'budget' | 'failures', message: string): Failure {
   return { kind: 'limit.reached', limit, message };
 }

@@ -12,18 +12,20 @@ const GITLINK = '160000';
 export type ChangeContext = { readonly git: Git; readonly run: string; readonly base: string };
 
 /** Commits each change on the base, to the branch that its task would have made. */
-export async function commitChanges(
+export async function commitCachedChanges(
   entries: ReadonlyMap<string, CacheEntry>,
   place: ChangeContext,
 ): Promise<ReadonlyMap<string, KnownResult>> {
   const { git, run, base } = place;
   const changing = [...entries].filter(([, { changes }]) => changes.length > 0);
   for (let from = 0; from < changing.length; from += COMMITS_AT_ONCE) {
-    const parts = changing.slice(from, from + COMMITS_AT_ONCE).map(([task, entry]) => importOf(task, entry, place));
+    const parts = changing
+      .slice(from, from + COMMITS_AT_ONCE)
+      .map(([task, entry]) => cachedChangeAsImport(task, entry, place));
     // Forced, because a process before a crash may have created the branch already.
     await git(['fast-import', '--quiet', '--force'], { input: Buffer.concat(parts) });
   }
-  const commits = changing.length === 0 ? new Map<string, string>() : await branchesOf(git, run);
+  const commits = changing.length === 0 ? new Map<string, string>() : await listBatchTaskBranches(git, run);
   return new Map(
     [...entries].map(([task, { changes, summary }]) => {
       const commit = changes.length === 0 ? undefined : commits.get(task);
@@ -34,32 +36,35 @@ export async function commitChanges(
   );
 }
 
-function importOf(task: string, { changes, summary }: CacheEntry, { run, base }: ChangeContext): Buffer {
+function cachedChangeAsImport(task: string, { changes, summary }: CacheEntry, { run, base }: ChangeContext): Buffer {
   const message = Buffer.from(`${task}\n\n${summary}\n`);
   const parts = [
     Buffer.from(`commit refs/heads/drover/${run}/${task}\ncommitter drover <drover@localhost> 0 +0000\n`),
-    ...dataOf(message),
+    ...fastImportData(message),
     Buffer.from(`from ${base}\n`),
     ...changes.flatMap(({ path, after }) =>
       after === undefined
-        ? [Buffer.from(`D ${quoted(path)}\n`)]
-        : [Buffer.from(`M ${after.mode} inline ${quoted(path)}\n`), ...dataOf(Buffer.from(after.content, 'base64'))],
+        ? [Buffer.from(`D ${quotedImportPath(path)}\n`)]
+        : [
+            Buffer.from(`M ${after.mode} inline ${quotedImportPath(path)}\n`),
+            ...fastImportData(Buffer.from(after.content, 'base64')),
+          ],
     ),
   ];
   return Buffer.concat(parts);
 }
 
-function dataOf(bytes: Buffer): readonly Buffer[] {
+function fastImportData(bytes: Buffer): readonly Buffer[] {
   return [Buffer.from(`data ${bytes.length}\n`), bytes, Buffer.from('\n')];
 }
 
 /** Quotes like git; bytes above ASCII stay as they are. */
-function quoted(path: string): string {
+function quotedImportPath(path: string): string {
   return `"${path.replaceAll(/["\\]/g, '\\$&').replaceAll('\n', '\\n')}"`;
 }
 
 /** Branches that the workers of a run left, by task. */
-export async function branchesOf(git: Git, run: string): Promise<ReadonlyMap<string, string>> {
+export async function listBatchTaskBranches(git: Git, run: string): Promise<ReadonlyMap<string, string>> {
   const prefix = `refs/heads/drover/${run}/`;
   const { out } = await git(['for-each-ref', '--format=%(objectname) %(refname)', prefix]);
   const lines = out.split('\n').filter((line) => line !== '');
@@ -72,7 +77,7 @@ export async function branchesOf(git: Git, run: string): Promise<ReadonlyMap<str
 }
 
 /** The changes of each commit. A commit with a link to another repository is left out. */
-export async function* changesOf(
+export async function* readCommittedChanges(
   git: Git,
   commits: readonly string[],
 ): AsyncGenerator<readonly [commit: string, changes: readonly CachedChange[]]> {
@@ -81,11 +86,11 @@ export async function* changesOf(
     const input = chunk.map((commit) => `${commit}\n`).join('');
     const args = ['diff-tree', '--stdin', '-r', '-z', '--raw', '--no-renames', '--no-abbrev'];
     const { out } = await git(args, { input, encoding: 'latin1' });
-    const raw = rawChanges(out);
+    const raw = rawBatchChanges(out);
     const blobs = [...raw.values()].flat().filter(({ mode }) => mode !== ABSENT && mode !== GITLINK);
-    const contents = await contentsOf(git, [...new Set(blobs.map(({ blob }) => blob))]);
+    const contents = await readCachedContents(git, [...new Set(blobs.map(({ blob }) => blob))]);
     for (const [commit, changes] of raw) {
-      const whole = changes.map((change) => wholeChange(change, contents));
+      const whole = changes.map((change) => wholeBatchChange(change, contents));
       if (whole.every((change) => change !== undefined)) yield [commit, whole];
     }
   }
@@ -94,7 +99,7 @@ export async function* changesOf(
 type Raw = { readonly path: string; readonly before: string; readonly mode: string; readonly blob: string };
 
 // Parses the commit, then for each path ":<old mode> <new mode> <old blob> <new blob> <status>" and the path.
-function rawChanges(out: string): ReadonlyMap<string, readonly Raw[]> {
+function rawBatchChanges(out: string): ReadonlyMap<string, readonly Raw[]> {
   const found = new Map<string, Raw[]>();
   const fields = out.split('\0');
   let own: Raw[] = [];
@@ -112,7 +117,7 @@ function rawChanges(out: string): ReadonlyMap<string, readonly Raw[]> {
   return found;
 }
 
-function wholeChange(
+function wholeBatchChange(
   { path, before, mode, blob }: Raw,
   contents: ReadonlyMap<string, string>,
 ): CachedChange | undefined {
@@ -123,7 +128,7 @@ function wholeChange(
 }
 
 /** File contents in base64, by object id; files that are too large are left out. */
-async function contentsOf(git: Git, blobs: readonly string[]): Promise<ReadonlyMap<string, string>> {
+async function readCachedContents(git: Git, blobs: readonly string[]): Promise<ReadonlyMap<string, string>> {
   const ids = (list: readonly string[]) => list.map((blob) => `${blob}\n`).join('');
   const { out: sizes } = await git(['cat-file', '--batch-check=%(objectname) %(objectsize)'], { input: ids(blobs) });
   let bytes = 0;

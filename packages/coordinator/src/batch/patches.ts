@@ -8,7 +8,7 @@ const COMMITS_AT_ONCE = 100;
 const WHOLE = ['--binary', '--full-index', '--no-ext-diff', '--no-textconv', '--no-renames'];
 
 /** The change of each commit, in the given order; empty if it changes nothing. */
-export async function* patchesOf(
+export async function* readBatchPatches(
   git: Git,
   commits: readonly string[],
 ): AsyncGenerator<{ readonly commit: string; readonly patch: string }> {
@@ -16,19 +16,19 @@ export async function* patchesOf(
     const chunk = commits.slice(from, from + COMMITS_AT_ONCE);
     const input = chunk.map((commit) => `${commit}\n`).join('');
     const { out } = await git(['diff-tree', '--stdin', '-p', '-r', ...WHOLE], { input, encoding: 'latin1' });
-    const found = new Map(splitByCommit(out, new Set(chunk)));
+    const found = new Map(splitBatchPatchesByCommit(out, new Set(chunk)));
     for (const commit of chunk) yield { commit, patch: found.get(commit) ?? '' };
   }
 }
 
 /** The patch between two commits. */
-export async function patchBetween(git: Git, base: string, merged: string): Promise<string> {
+export async function batchPatchBetween(git: Git, base: string, merged: string): Promise<string> {
   const { out } = await git(['diff-tree', '-p', '-r', ...WHOLE, base, merged], { encoding: 'latin1' });
   return out;
 }
 
 /** The commit's id stands alone on a line before each patch; no line of a patch has that form. */
-function* splitByCommit(out: string, commits: ReadonlySet<string>): Generator<[string, string]> {
+function* splitBatchPatchesByCommit(out: string, commits: ReadonlySet<string>): Generator<[string, string]> {
   let commit = '';
   let from = 0;
   for (let at = 0; at < out.length;) {

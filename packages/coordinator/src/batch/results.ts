@@ -35,13 +35,13 @@ export type About = {
   readonly selected: ReadonlyMap<string, Selection>; // by task id
 };
 
-export function resultOf(row: TaskRow, { run, repository, selected }: About): Result {
+export function batchResultOfTask(row: TaskRow, { run, repository, selected }: About): Result {
   const { task, title, attempts, usage, cost, elapsedMs = 0, summary, reason, failure } = row;
   const { group = task, files = [] } = selected.get(task) ?? {};
   return {
     task,
     title,
-    status: statusOf(row.status),
+    status: batchStatusOfTask(row.status),
     cached: row.cached === true,
     repository,
     group,
@@ -58,13 +58,13 @@ export function resultOf(row: TaskRow, { run, repository, selected }: About): Re
   };
 }
 
-export function isGood({ status }: Pick<Result, 'status'>): boolean {
+export function isGoodBatchResult({ status }: Pick<Result, 'status'>): boolean {
   return status === 'landed' || status === 'no_change';
 }
 
 export type Counts = { readonly [Status in ResultStatus]: number } & { readonly cached: number };
 
-export function countsOf(results: readonly Result[]): Counts {
+export function countBatchResults(results: readonly Result[]): Counts {
   const count = (status: ResultStatus) => results.filter((each) => each.status === status).length;
   return {
     landed: count('landed'),
@@ -78,6 +78,6 @@ export function countsOf(results: readonly Result[]): Counts {
   };
 }
 
-function statusOf(status: TaskStatus): ResultStatus {
+function batchStatusOfTask(status: TaskStatus): ResultStatus {
   return status === 'done' ? 'no_change' : status;
 }

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 
 export type Shard = { readonly index: number; readonly count: number }; // from 1
 
-export function inShard<Task extends { readonly id: string }>(
+export function isInBatchShard<Task extends { readonly id: string }>(
   tasks: readonly Task[],
   { index, count }: Shard,
 ): readonly Task[] {

@@ -18,20 +18,20 @@ export type BatchTask = PlannedTask & { readonly gates: readonly string[]; reado
 
 export type Made = { readonly tasks: readonly BatchTask[]; readonly problems: readonly SpecProblem[] };
 
-export function tasksOf(spec: BatchSpec, groups: readonly Group[], repository: string): Made {
-  const values = groups.map((group) => valuesOf(group, spec, repository));
-  const missing = values.flatMap((each) => missingVariables(spec, each));
+export function makeBatchTasks(spec: BatchSpec, groups: readonly Group[], repository: string): Made {
+  const values = groups.map((group) => batchTemplateValues(group, spec, repository));
+  const missing = values.flatMap((each) => missingBatchVariables(spec, each));
   if (missing.length > 0) return { tasks: [], problems: missing.slice(0, PROBLEMS_MAX) };
-  const given = groups.map((group, at) => givenId(group, spec, values[at]));
-  const made = idsFor(groups.filter((_, at) => given[at] === undefined));
+  const given = groups.map((group, at) => givenBatchTaskId(group, spec, values[at]));
+  const made = makeBatchTaskIds(groups.filter((_, at) => given[at] === undefined));
   const tasks = groups.map((group, at) => {
     const id = given[at] ?? made.get(group) ?? '';
-    return taskOf(spec, { ...group, id }, values[at] as TemplateValues);
+    return makeBatchTask(spec, { ...group, id }, values[at] as TemplateValues);
   });
-  return { tasks, problems: idProblems(tasks, spec) };
+  return { tasks, problems: batchTaskIdProblems(tasks, spec) };
 }
 
-function taskOf(
+function makeBatchTask(
   spec: BatchSpec,
   { id, name, files }: Group & { readonly id: string },
   values: TemplateValues,
@@ -50,7 +50,7 @@ function taskOf(
   return { ...plan, gates, group: name, ...(task.agent !== undefined && { agent: task.agent }) };
 }
 
-function valuesOf({ name, files, part, vars }: Group, spec: BatchSpec, repository: string): TemplateValues {
+function batchTemplateValues({ name, files, part, vars }: Group, spec: BatchSpec, repository: string): TemplateValues {
   const isFile = spec.group.by === 'file';
   return {
     path: name,
@@ -65,7 +65,7 @@ function valuesOf({ name, files, part, vars }: Group, spec: BatchSpec, repositor
   };
 }
 
-function missingVariables({ task }: BatchSpec, values: TemplateValues): readonly SpecProblem[] {
+function missingBatchVariables({ task }: BatchSpec, values: TemplateValues): readonly SpecProblem[] {
   const texts: (readonly [string, string])[] = [
     ['task.id', task.id ?? ''],
     ['task.title', task.title ?? ''],
@@ -80,45 +80,45 @@ function missingVariables({ task }: BatchSpec, values: TemplateValues): readonly
   );
 }
 
-function givenId({ id }: Group, { task }: BatchSpec, values: TemplateValues | undefined): string | undefined {
+function givenBatchTaskId({ id }: Group, { task }: BatchSpec, values: TemplateValues | undefined): string | undefined {
   if (id !== undefined) return id;
   return task.id === undefined || values === undefined ? undefined : filledTemplate(task.id, values);
 }
 
 /** Ids for tasks that have none. */
-function idsFor(groups: readonly Group[]): ReadonlyMap<Group, string> {
-  const plain = groups.map((group) => ({ group, id: slugOf(group) }));
+function makeBatchTaskIds(groups: readonly Group[]): ReadonlyMap<Group, string> {
+  const plain = groups.map((group) => ({ group, id: batchTaskSlug(group) }));
   const alike = Map.groupBy(plain, ({ id }) => id.toLowerCase());
   return new Map(
     plain.map(({ group, id }) => {
       const isShared = (alike.get(id.toLowerCase())?.length ?? 0) > 1;
-      return [group, isShared ? withDigest(id, nameOf(group)) : id];
+      return [group, isShared ? batchTaskIdWithDigest(id, batchTaskName(group)) : id];
     }),
   );
 }
 
-function slugOf(group: Group): string {
-  const name = nameOf(group);
+function batchTaskSlug(group: Group): string {
+  const name = batchTaskName(group);
   const slug = name
     .replaceAll(/[^A-Za-z0-9._-]+/g, '-')
     .replaceAll(/\.{2,}/g, '.')
     .replaceAll(/^[^A-Za-z0-9]+|[^A-Za-z0-9]+$/g, '');
   const isPlain = slug !== '' && slug.length <= ID_CHARS_MAX && !slug.endsWith('.lock') && slug !== 'merged';
-  return isPlain ? slug : withDigest(slug, name);
+  return isPlain ? slug : batchTaskIdWithDigest(slug, name);
 }
 
-function nameOf({ name, part }: Group): string {
+function batchTaskName({ name, part }: Group): string {
   return part === undefined ? (name === '.' ? 'top' : name) : `${name === '.' ? 'top' : name}-${part}`;
 }
 
-function withDigest(slug: string, name: string): string {
+function batchTaskIdWithDigest(slug: string, name: string): string {
   const digest = createHash('sha256').update(name).digest('hex').slice(0, DIGEST_CHARS);
   // The end of a path is more specific than its beginning.
   const tail = slug.slice(-(ID_CHARS_MAX - DIGEST_CHARS - 1)).replace(/^[^A-Za-z0-9]+/, '');
   return `${tail === '' ? 'task' : tail}-${digest}`;
 }
 
-function idProblems(tasks: readonly BatchTask[], { task }: BatchSpec): readonly SpecProblem[] {
+function batchTaskIdProblems(tasks: readonly BatchTask[], { task }: BatchSpec): readonly SpecProblem[] {
   const key = task.id === undefined ? 'select.command' : 'task.id';
   const found: SpecProblem[] = [];
   const seen = new Map<string, string>();

@@ -16,7 +16,7 @@ export type TemplateValues = Readonly<Record<(typeof TEMPLATE_NAMES)[number], st
 
 export type Named = { readonly name: string; readonly whole: string; readonly at: number; readonly isName: boolean };
 
-export function templateNames(text: string): readonly Named[] {
+export function listTemplateNames(text: string): readonly Named[] {
   return [...text.matchAll(TEMPLATE)].flatMap(({ 0: whole, 1: inner, index: at }) => {
     if (inner === undefined) return [];
     const name = inner.trim();
@@ -26,21 +26,23 @@ export function templateNames(text: string): readonly Named[] {
 
 /** Templates inside shell quotes. */
 export function quotedTemplates(command: string): readonly Named[] {
-  return templateNames(command).filter(({ at }) => isInQuotes(command.slice(0, at)));
+  return listTemplateNames(command).filter(({ at }) => isTemplateInQuotes(command.slice(0, at)));
 }
 
 export function filledTemplate(text: string, values: TemplateValues): string {
-  return replaced(text, values, (value) => (typeof value === 'string' ? value : value.map(plainPath).join(', ')));
+  return replaceTemplateNames(text, values, (value) =>
+    typeof value === 'string' ? value : value.map(plainTemplatePath).join(', '),
+  );
 }
 
 export function filledForShell(command: string, values: TemplateValues): string {
   const words = (value: string | readonly string[]) => (typeof value === 'string' ? [value] : value);
-  return replaced(command, values, (value) => words(value).map(shellWord).join(' '));
+  return replaceTemplateNames(command, values, (value) => words(value).map(templateShellWord).join(' '));
 }
 
 /** Names of variables that a text uses and the values lack. */
 export function missingTemplateNames(text: string, { vars }: TemplateValues): readonly string[] {
-  return templateNames(text).flatMap(({ name }) => {
+  return listTemplateNames(text).flatMap(({ name }) => {
     const variable = templateVariable(name);
     return variable !== undefined && !Object.hasOwn(vars, variable) ? [variable] : [];
   });
@@ -50,7 +52,7 @@ export function templateVariable(name: string): string | undefined {
   return name.startsWith('vars.') ? name.slice('vars.'.length) : undefined;
 }
 
-function replaced(
+function replaceTemplateNames(
   text: string,
   values: TemplateValues,
   written: (value: string | readonly string[]) => string,
@@ -65,16 +67,16 @@ function replaced(
   });
 }
 
-function shellWord(text: string): string {
+function templateShellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) && !text.startsWith('-') ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 /** A path that a reader could mistake for other text is written as JSON. */
-function plainPath(path: string): string {
+function plainTemplatePath(path: string): string {
   return ODD.test(path) ? JSON.stringify(path) : path;
 }
 
-function isInQuotes(before: string): boolean {
+function isTemplateInQuotes(before: string): boolean {
   let quote = '';
   for (let at = 0; at < before.length; at++) {
     const char = before[at] ?? '';

@@ -5,7 +5,11 @@ import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /** Creates its folder if it is missing. */
-export async function writeFileWhole(path: string, text: string, encoding: 'utf8' | 'latin1' = 'utf8'): Promise<void> {
+export async function writeBatchFileWhole(
+  path: string,
+  text: string,
+  encoding: 'utf8' | 'latin1' = 'utf8',
+): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   const draft = `${path}.${randomUUID()}.draft`;
   await writeFile(draft, text, encoding);

@@ -53,7 +53,7 @@ export class RunControl {
     const words = text.trim();
     if (words === '') return 'a message has words';
     if (words.length > MESSAGE_CHARS_MAX) return `a message has at most ${MESSAGE_CHARS_MAX} characters`;
-    if (run === undefined || !isPlanned(run, task)) return `there is no task ${task} at work`;
+    if (run === undefined || !isTaskToControlPlanned(run, task)) return `there is no task ${task} at work`;
     const { step } = run.ledger.task(task);
     if (step.at === 'over') return `${task} is ${step.status}; retry it to send it a message`;
     if (step.at === 'landing') return `the worker of ${task} is done`;
@@ -66,7 +66,7 @@ export class RunControl {
   /** Cancels one task. Tasks that depend on it are skipped. */
   cancel(task: string): Refused {
     const run = this.#run;
-    if (run === undefined || !isPlanned(run, task)) return `there is no task ${task} at work`;
+    if (run === undefined || !isTaskToControlPlanned(run, task)) return `there is no task ${task} at work`;
     const { step } = run.ledger.task(task);
     if (step.at === 'over') return `${task} is ${step.status} already`;
     if (step.at === 'landing') return `${task} is being merged, which takes no cancel`;
@@ -86,9 +86,9 @@ export class RunControl {
     const start = this.#startAgain;
     if (run === undefined || start === undefined) return 'no task can be retried now: the run carries out no plan';
     const { ledger } = run;
-    const open = named.find((task) => !isFailed(ledger, task));
+    const open = named.find((task) => !canUserRetryTask(ledger, task));
     if (open !== undefined) return `${open} has not failed, so there is nothing to retry`;
-    const chosen = withSkipped(ledger, named.length > 0 ? named : failedTasks(ledger));
+    const chosen = withSkippedTasksToRetry(ledger, named.length > 0 ? named : listTasksUserCanRetry(ledger));
     if (chosen.length === 0) return 'no task has failed, so there is nothing to retry';
     return start(chosen);
   }
@@ -172,26 +172,27 @@ class AttemptMail implements Mail {
   };
 }
 
-function isPlanned({ ledger }: ControlledRun, task: string): boolean {
+function isTaskToControlPlanned({ ledger }: ControlledRun, task: string): boolean {
   return ledger.plan.some(({ id }) => id === task);
 }
 
-function isFailed(ledger: TaskLedger, task: string): boolean {
+function canUserRetryTask(ledger: TaskLedger, task: string): boolean {
   const status = ledger.status(task);
   return ledger.plan.some(({ id }) => id === task) && status !== undefined && !isDone(status);
 }
 
-function failedTasks(ledger: TaskLedger): readonly string[] {
-  return ledger.plan.flatMap(({ id }) => (isFailed(ledger, id) ? [id] : []));
+function listTasksUserCanRetry(ledger: TaskLedger): readonly string[] {
+  return ledger.plan.flatMap(({ id }) => (canUserRetryTask(ledger, id) ? [id] : []));
 }
 
 /** Adds the skipped tasks that depend on these, and the failed tasks that these depend on. */
-function withSkipped(ledger: TaskLedger, named: readonly string[]): readonly PlannedTask[] {
+function withSkippedTasksToRetry(ledger: TaskLedger, named: readonly string[]): readonly PlannedTask[] {
   const chosen = new Set(named);
   for (let before = -1; before !== chosen.size;) {
     before = chosen.size;
     for (const { id, dependsOn } of ledger.plan) {
-      if (chosen.has(id)) dependsOn.filter((each) => isFailed(ledger, each)).forEach((each) => chosen.add(each));
+      if (chosen.has(id))
+        dependsOn.filter((each) => canUserRetryTask(ledger, each)).forEach((each) => chosen.add(each));
       else if (ledger.status(id) === 'skipped' && dependsOn.some((each) => chosen.has(each))) chosen.add(id);
     }
   }

@@ -5,7 +5,7 @@
 //      written, in a private folder of the attempt.
 //   2. Elsewhere a workspace gets hard links to a private copy, whose files are read-only. The copy is made once for
 //      each state of the lockfile.
-//   3. `auditCopy` finds files of the private copy that were changed, added or removed since it was made.
+//   3. `auditDependencyCopy` finds files of the private copy that were changed, added or removed since it was made.
 //   4. Never a symlink to the checkout: links between the packages of a monorepo lead to the worker's own code.
 //
 // Crash: a copy gets its name once it is complete, so an interrupted one is made again.
@@ -52,15 +52,15 @@ export type Dependencies = {
 };
 
 /** The mounts of a workspace. Makes the folders that they need; skips a folder whose package the commit lacks. */
-export function mountsOf(folders: readonly string[], place: MountPlace): readonly BroughtFolder[] {
+export function mountDependencies(folders: readonly string[], place: MountPlace): readonly BroughtFolder[] {
   const { top, tree, box } = place;
   return folders.flatMap((path, n) => {
     const [from, at] = [join(top, path), join(tree, path)];
-    if (!isFolder(from) || !isOwnFolder(dirname(at))) return [];
+    if (!isDependencyFolder(from) || !isOwnDependencyFolder(dirname(at))) return [];
     const found = lstatSync(at, { throwIfNoEntry: false });
     if (found === undefined) mkdirSync(at);
     else if (!found.isDirectory()) return [];
-    const caches = CACHES.filter((name) => isThere(join(from, name))).map((name) => {
+    const caches = CACHES.filter((name) => isDependencyMountPoint(join(from, name))).map((name) => {
       const own = join(box, 'caches', String(n), name);
       mkdirSync(own, { recursive: true });
       return { name, from: own };
@@ -72,39 +72,43 @@ export function mountsOf(folders: readonly string[], place: MountPlace): readonl
 type MountPlace = { readonly top: string; readonly tree: string; readonly box: string };
 
 /** A mount needs a folder to stand on, so an empty one is made in the checkout's ignored folder. */
-function isThere(path: string): boolean {
+function isDependencyMountPoint(path: string): boolean {
   try {
     mkdirSync(path, { recursive: true });
-    return isFolder(path);
+    return isDependencyFolder(path);
   } catch (error) {
     if (isErrorCode(error, 'EACCES', 'EROFS', 'EEXIST', 'ENOTDIR', 'EPERM')) return false;
     throw error;
   }
 }
 
-function isFolder(path: string): boolean {
+function isDependencyFolder(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
 /** A commit may have a link where the user has a folder, and it could lead anywhere. */
-function isOwnFolder(path: string): boolean {
-  return isFolder(path) && realpathSync(path) === path;
+function isOwnDependencyFolder(path: string): boolean {
+  return isDependencyFolder(path) && realpathSync(path) === path;
 }
 
 /** Copies the folders once for each state of the lockfile; returns the folder with the copies. */
-export async function privateCopy(folders: readonly string[], top: string, store: string): Promise<string> {
+export async function copyDependencies(folders: readonly string[], top: string, store: string): Promise<string> {
   const copies = join(store, 'dependencies');
-  const place = join(copies, stateOf(folders, top));
+  const place = join(copies, dependencyStateKey(folders, top));
   if (existsSync(place)) return place;
   const draft = `${place}.${process.pid}`;
   await rm(draft, { recursive: true, force: true });
   for (const path of folders) {
     const to = join(draft, path);
     await mkdir(dirname(to), { recursive: true });
-    await cp(join(top, path), to, { recursive: true, verbatimSymlinks: true, filter: (from) => !isCache(from) });
-    await protect(to);
+    await cp(join(top, path), to, {
+      recursive: true,
+      verbatimSymlinks: true,
+      filter: (from) => !isDependencyCache(from),
+    });
+    await protectDependencies(to);
   }
-  await writeFile(`${place}${STATE_SUFFIX}`, JSON.stringify(await stateIn(draft)));
+  await writeFile(`${place}${STATE_SUFFIX}`, JSON.stringify(await dependencyFilesState(draft)));
   await rename(draft, place).catch(async (error: unknown) => {
     // Another run was faster.
     if (!isErrorCode(error, 'ENOTEMPTY', 'EEXIST')) throw error;
@@ -114,25 +118,25 @@ export async function privateCopy(folders: readonly string[], top: string, store
 }
 
 /** Paths of the copy that are not as drover made them. A copy without a record has none. */
-export async function auditCopy(copy: string): Promise<readonly string[]> {
+export async function auditDependencyCopy(copy: string): Promise<readonly string[]> {
   const record = await readFile(`${copy}${STATE_SUFFIX}`, 'utf8').catch((error: unknown) => {
     if (isErrorCode(error, 'ENOENT')) return undefined;
     throw error;
   });
   if (record === undefined) return [];
   const before = new Map(Object.entries(JSON.parse(record) as Readonly<Record<string, string>>));
-  const now = new Map(Object.entries(await stateIn(copy)));
+  const now = new Map(Object.entries(await dependencyFilesState(copy)));
   return [...new Set([...before.keys(), ...now.keys()])].filter((path) => before.get(path) !== now.get(path));
 }
 
 /** Removes a copy that was changed, so that the next run makes another. Workspaces keep their links. */
-export async function removeCopy(copy: string): Promise<void> {
+export async function removeDependencyCopy(copy: string): Promise<void> {
   await rm(copy, { recursive: true, force: true });
   await rm(`${copy}${STATE_SUFFIX}`, { force: true });
 }
 
 /** By path: inode, mode, size and time of change of each file. Links change the ctime, so it can't be compared. */
-async function stateIn(folder: string): Promise<Readonly<Record<string, string>>> {
+async function dependencyFilesState(folder: string): Promise<Readonly<Record<string, string>>> {
   const state: Record<string, string> = {};
   const walk = async (at: string): Promise<void> => {
     for await (const entry of await opendir(join(folder, at))) {
@@ -148,11 +152,11 @@ async function stateIn(folder: string): Promise<Readonly<Record<string, string>>
   return state;
 }
 
-function isCache(path: string): boolean {
+function isDependencyCache(path: string): boolean {
   return CACHES.some((name) => path.endsWith(`/node_modules/${name}`));
 }
 
-function stateOf(folders: readonly string[], top: string): string {
+function dependencyStateKey(folders: readonly string[], top: string): string {
   const hash = createHash('sha256');
   const beside = new Set(['.', ...folders.map((path) => dirname(path))]);
   const files = [
@@ -166,24 +170,25 @@ function stateOf(folders: readonly string[], top: string): string {
   return hash.update(folders.join('\0')).digest('hex').slice(0, 16);
 }
 
-async function protect(folder: string): Promise<void> {
+async function protectDependencies(folder: string): Promise<void> {
   for await (const entry of await opendir(folder)) {
     const path = join(folder, entry.name);
-    if (entry.isDirectory()) await protect(path);
+    if (entry.isDirectory()) await protectDependencies(path);
     else if (entry.isFile()) await chmod(path, (await lstat(path)).mode & ~WRITE_BITS);
   }
 }
 
 /** Fills the workspace with hard links to the copy; skips a folder whose package the commit lacks. */
-export async function linkCopy(copy: string, folders: readonly string[], tree: string): Promise<void> {
+export async function hardLinkDependencies(copy: string, folders: readonly string[], tree: string): Promise<void> {
   for (const path of folders) {
     const [from, to] = [join(copy, path), join(tree, path)];
-    if (isFolder(from) && isOwnFolder(dirname(to)) && !existsSync(to)) await linkFolder(from, to);
+    if (isDependencyFolder(from) && isOwnDependencyFolder(dirname(to)) && !existsSync(to))
+      await hardLinkDependencyFolder(from, to);
   }
 }
 
 // One call after another in this thread takes a third of the time of promises: each link is a few microseconds.
-async function linkFolder(from: string, to: string): Promise<void> {
+async function hardLinkDependencyFolder(from: string, to: string): Promise<void> {
   const waiting: (readonly [from: string, to: string])[] = [[from, to]];
   for (let next = waiting.pop(), n = 0; next !== undefined; next = waiting.pop(), n++) {
     if (n % FOLDERS_A_TURN === 0) await nextTurn();

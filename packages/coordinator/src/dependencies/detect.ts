@@ -9,7 +9,7 @@
 import { existsSync, lstatSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { gitOf, type Repository } from '../git/repository.ts';
+import { gitOfRepository, type Repository } from '../git/repository.ts';
 import { type Packager, PACKAGERS, PNP_FILE, YARN_PNP } from './packagers.ts';
 
 const FOLDERS_MAX = 200;
@@ -43,8 +43,8 @@ export async function findDependencies(repository: Repository, env: Readonly<Rec
   if (existsSync(join(top, PNP_FILE)) && existsSync(join(top, 'yarn.lock')))
     needs.set('yarn.lock', { packager: YARN_PNP, lockfile: 'yarn.lock', folders: [] });
   const unexplained: string[] = [];
-  for (const folder of await ignoredFolders(repository, env)) {
-    const owner = ownerOf(top, folder);
+  for (const folder of await ignoredDependencyFolders(repository, env)) {
+    const owner = packagerOfDependencies(top, folder);
     // Without its packager, `target` may be anything.
     if (owner === undefined && basename(folder) !== 'target') unexplained.push(folder);
     if (owner === undefined) continue;
@@ -52,13 +52,13 @@ export async function findDependencies(repository: Repository, env: Readonly<Rec
     needs.set(owner.lockfile, need);
     if (need.packager.folders.includes(basename(folder))) need.folders.push(folder);
   }
-  return { needs: [...needs.values()], locked, unexplained, notInstalled: await notInstalledIn(top, locked) };
+  return { needs: [...needs.values()], locked, unexplained, notInstalled: await notInstalledDependencies(top, locked) };
 }
 
 /** Parts of a lockfile that names packages. One that names none installs nothing. */
 const NAMES_PACKAGES = /"node_modules\/|^packages:$|^\S+@\S+:$|"packages": \{\s+"/m;
 
-async function notInstalledIn(top: string, locked: Found['locked']): Promise<Found['notInstalled']> {
+async function notInstalledDependencies(top: string, locked: Found['locked']): Promise<Found['notInstalled']> {
   if (existsSync(join(top, 'node_modules')) || existsSync(join(top, PNP_FILE))) return [];
   const [first] = locked.filter(({ packager }) => packager.folders.includes('node_modules'));
   if (first === undefined) return [];
@@ -66,12 +66,12 @@ async function notInstalledIn(top: string, locked: Found['locked']): Promise<Fou
   return NAMES_PACKAGES.test(text) ? [first] : [];
 }
 
-async function ignoredFolders(
+async function ignoredDependencyFolders(
   repository: Repository,
   env: Readonly<Record<string, string>>,
 ): Promise<readonly string[]> {
   const list = ['ls-files', '-z', '--others', '--ignored', '--exclude-standard', '--directory'];
-  const { out } = await gitOf(repository, env)(list);
+  const { out } = await gitOfRepository(repository, env)(list);
   return out
     .split('\0')
     .map((path) => (path.endsWith('vendor/bundle/') ? path.slice(0, -'bundle/'.length) : path))
@@ -82,17 +82,17 @@ async function ignoredFolders(
     .slice(0, FOLDERS_MAX);
 }
 
-function ownerOf(top: string, folder: string): Pick<Need, 'packager' | 'lockfile'> | undefined {
+function packagerOfDependencies(top: string, folder: string): Pick<Need, 'packager' | 'lockfile'> | undefined {
   const packagers = PACKAGERS.filter(({ folders }) => folders.includes(basename(folder)));
   const byManifest = packagers.flatMap(({ manifests, ...packager }) => {
     if (manifests === undefined) return [];
     const { files: lockfiles, command = packager.command } = manifests;
     return [{ ...packager, lockfiles, ...(command !== undefined && { command }) }];
   });
-  return nearest(top, folder, packagers) ?? nearest(top, folder, byManifest);
+  return nearestPackager(top, folder, packagers) ?? nearestPackager(top, folder, byManifest);
 }
 
-function nearest(
+function nearestPackager(
   top: string,
   folder: string,
   packagers: readonly Packager[],
@@ -107,13 +107,13 @@ function nearest(
 }
 
 /** Commands that make a need's folders in a workspace. They run in the need's own folder. */
-export function installCommand({ packager, lockfile, folders }: Need): string {
+export function dependencyInstallCommand({ packager, lockfile, folders }: Need): string {
   const folder = basename(folders[0] ?? '');
   const command = (packager.command ?? '').replaceAll('{folder}', folder);
   const at = dirname(lockfile);
-  return at === '.' ? command : `cd ${quoted(at)} && ${command}`;
+  return at === '.' ? command : `cd ${quoteDependencyFolder(at)} && ${command}`;
 }
 
-function quoted(text: string): string {
+function quoteDependencyFolder(text: string): string {
   return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -16,9 +16,9 @@ import { DroverError } from '@drover/core/errors';
 import { isTaken, Lock } from '@drover/core/journal/file/lock';
 import * as z from 'zod/mini';
 import { gitAt, type Git } from '../git/git.ts';
-import { isErrorCode, removeAll } from '../git/removal.ts';
-import { ownerIn, slotFolder, slotLock } from '../slots/slot.ts';
-import { REPOSITORY_FILE, SLOTS_FOLDER, STORE_FOLDER, textOf, workspacesFolder } from '../store/store.ts';
+import { isErrorCode, removeFolderTree } from '../git/removal.ts';
+import { ownerOfSlot, slotFolder, slotLock } from '../slots/slot.ts';
+import { REPOSITORY_FILE, SLOTS_FOLDER, STORE_FOLDER, storeTextOf, workspacesFolder } from '../store/store.ts';
 import { lstatIfThere } from '@drover/core/files/lookup';
 
 const FILES_COUNTED_MAX = 2_000_000;
@@ -60,7 +60,7 @@ export type GarbageSurvey = { readonly garbage: readonly Garbage[]; readonly kep
 /** Lists the garbage. Read-only. */
 export async function findGarbage(options: GarbageOptions): Promise<GarbageSurvey> {
   const root = workspacesFolder(options.home);
-  const surveys = await Promise.all((await namesIn(root)).map((key) => surveyOf(join(root, key), options)));
+  const surveys = await Promise.all((await garbageNamesIn(root)).map((key) => surveyGarbage(join(root, key), options)));
   return { garbage: surveys.flatMap(({ garbage }) => garbage), kept: surveys.flatMap(({ kept }) => kept) };
 }
 
@@ -70,14 +70,14 @@ export async function removeGarbage(list: readonly Garbage[], options: GarbageOp
   const kept: Kept[] = [];
   for (const { what, target } of list) {
     const still = fresh.get(what);
-    const isSame = still !== undefined && isSameTarget(still.target, target);
-    const why = isSame ? await remove(target, options) : 'it is in use by now, or has changed';
+    const isSame = still !== undefined && isSameGarbage(still.target, target);
+    const why = isSame ? await removeGarbageItem(target, options) : 'it is in use by now, or has changed';
     if (why !== undefined) kept.push({ what, why });
   }
   return kept;
 }
 
-function isSameTarget(now: Target, listed: Target): boolean {
+function isSameGarbage(now: Target, listed: Target): boolean {
   if (now.kind === 'objects' && listed.kind === 'objects') {
     const removable = new Set(now.paths);
     return listed.paths.every((path) => removable.has(path));
@@ -96,17 +96,17 @@ type GarbageContext = {
   readonly isGone: boolean; // the user's repository
 };
 
-async function surveyOf(folder: string, options: GarbageOptions): Promise<GarbageSurvey> {
+async function surveyGarbage(folder: string, options: GarbageOptions): Promise<GarbageSurvey> {
   try {
-    const { top, commonDir } = REPOSITORY.parse(JSON.parse((await textOf(join(folder, REPOSITORY_FILE))) ?? ''));
+    const { top, commonDir } = REPOSITORY.parse(JSON.parse((await storeTextOf(join(folder, REPOSITORY_FILE))) ?? ''));
     const gitDir = join(folder, STORE_FOLDER);
     const slotsFolder = join(folder, SLOTS_FOLDER);
     const place = { folder, gitDir, slotsFolder, top, commonDir, isGone: !existsSync(commonDir) };
-    const slots = await surveySlots(place, options);
-    const branches = await surveyBranches(place, options);
+    const slots = await surveyGarbageSlots(place, options);
+    const branches = await surveyGarbageBranches(place, options);
     const holdsNothing = branches.kept.length + branches.garbage.length + slots.kept.length === 0;
-    if (place.isGone && holdsNothing) return { garbage: [await wholeFolder(place)], kept: [] };
-    const objects = await surveyObjects(place, { slots, branches }, options);
+    if (place.isGone && holdsNothing) return { garbage: [await wholeGarbageFolder(place)], kept: [] };
+    const objects = await surveyGarbageObjects(place, { slots, branches }, options);
     return {
       garbage: [...slots.garbage, ...branches.garbage, ...objects],
       kept: [...slots.kept, ...branches.kept],
@@ -119,42 +119,46 @@ async function surveyOf(folder: string, options: GarbageOptions): Promise<Garbag
   }
 }
 
-async function wholeFolder({ folder, top }: GarbageContext): Promise<Garbage> {
+async function wholeGarbageFolder({ folder, top }: GarbageContext): Promise<Garbage> {
   const target = { kind: 'folder', path: folder } as const;
   return {
     what: folder,
     why: `its repository ${top} is gone, and it holds no work`,
-    bytes: await bytesIn(folder),
+    bytes: await garbageBytesIn(folder),
     target,
   };
 }
 
-async function surveySlots(place: GarbageContext, options: GarbageOptions): Promise<GarbageSurvey> {
+async function surveyGarbageSlots(place: GarbageContext, options: GarbageOptions): Promise<GarbageSurvey> {
   const garbage: Garbage[] = [];
   const kept: Kept[] = [];
-  for (const name of await namesIn(place.slotsFolder)) {
+  for (const name of await garbageNamesIn(place.slotsFolder)) {
     const path = join(place.slotsFolder, name);
     if (name.startsWith(GONE)) {
       const target = { kind: 'folder', path } as const;
-      garbage.push({ what: path, why: 'what is left of a workspace', bytes: await bytesIn(path), target });
+      garbage.push({ what: path, why: 'what is left of a workspace', bytes: await garbageBytesIn(path), target });
     }
     if (!/^\d+$/.test(name)) continue;
     const number = Number(name);
-    const reason = await whyKept(place, number, options);
+    const reason = await whySlotIsNoGarbage(place, number, options);
     if (reason !== undefined) kept.push({ what: path, why: reason });
     else {
       const target = { kind: 'slot', slotsFolder: place.slotsFolder, number } as const;
       const why = `a workspace of ${place.top} that no run uses`;
-      garbage.push({ what: path, why, bytes: await bytesIn(path), target });
+      garbage.push({ what: path, why, bytes: await garbageBytesIn(path), target });
     }
   }
   return { garbage, kept };
 }
 
-async function whyKept(place: GarbageContext, number: number, options: GarbageOptions): Promise<string | undefined> {
+async function whySlotIsNoGarbage(
+  place: GarbageContext,
+  number: number,
+  options: GarbageOptions,
+): Promise<string | undefined> {
   if (isTaken(slotLock(place.slotsFolder, number))) return 'a run is at work in it';
   const folder = slotFolder(place.slotsFolder, number);
-  const owner = ownerIn(folder);
+  const owner = ownerOfSlot(folder);
   if (owner === undefined) return undefined;
   if (options.unfinished.has(owner.run)) return `task ${owner.task} of ${owner.run} can go on in it`;
   // Changes since the base may exist in no commit.
@@ -167,23 +171,23 @@ async function whyKept(place: GarbageContext, number: number, options: GarbageOp
 
 type StoreBranch = { readonly ref: string; readonly commit: string };
 
-async function surveyBranches(place: GarbageContext, options: GarbageOptions): Promise<GarbageSurvey> {
+async function surveyGarbageBranches(place: GarbageContext, options: GarbageOptions): Promise<GarbageSurvey> {
   const { gitDir, isGone, top } = place;
-  const branches = await branchesIn(gitDir, options.env);
+  const branches = await listGarbageBranches(gitDir, options.env);
   if (isGone) {
     const why = `its repository ${top} is gone, so it may be the only copy`;
-    return { garbage: [], kept: branches.map(({ ref }) => ({ what: whatOf(gitDir, ref), why })) };
+    return { garbage: [], kept: branches.map(({ ref }) => ({ what: describeGarbageRef(gitDir, ref), why })) };
   }
-  const undelivered = await undeliveredOf(place, branches, options.env);
-  const delivered = await deliveredRuns(place, branches, options);
+  const undelivered = await listUndeliveredCommits(place, branches, options.env);
+  const delivered = await listDeliveredRuns(place, branches, options);
   const garbage: Garbage[] = [];
   const kept: Kept[] = [];
   for (const { ref, commit } of branches) {
-    const what = whatOf(gitDir, ref);
-    const run = runOf(ref);
+    const what = describeGarbageRef(gitDir, ref);
+    const run = runOfGarbageRef(ref);
     if (run === undefined) kept.push({ what, why: 'drover knows no such branch' });
     else if (options.unfinished.has(run)) kept.push({ what, why: `${run} can go on` });
-    else if (undelivered.has(commit) && !(delivered.has(run) && hasLanded(ref, options.landed?.get(run))))
+    else if (undelivered.has(commit) && !(delivered.has(run) && hasGarbageLanded(ref, options.landed?.get(run))))
       kept.push({ what, why: `its work is in no branch of ${top}` });
     else {
       const target = { kind: 'branch', gitDir, ref, commit } as const;
@@ -193,25 +197,25 @@ async function surveyBranches(place: GarbageContext, options: GarbageOptions): P
   return { garbage, kept };
 }
 
-function whatOf(gitDir: string, ref: string): string {
+function describeGarbageRef(gitDir: string, ref: string): string {
   return `${ref.replace('refs/heads/', '')} in ${gitDir}`;
 }
 
-function runOf(ref: string): string | undefined {
+function runOfGarbageRef(ref: string): string | undefined {
   return /^refs\/(?:heads\/)?drover\/([^/]+)\/./.exec(ref)?.[1];
 }
 
-async function branchesIn(gitDir: string, env: GarbageOptions['env']): Promise<readonly StoreBranch[]> {
+async function listGarbageBranches(gitDir: string, env: GarbageOptions['env']): Promise<readonly StoreBranch[]> {
   if (!existsSync(gitDir)) return [];
   const { out } = await gitAt({ gitDir, env })(['for-each-ref', '--format=%(objectname) %(refname)']);
-  return linesOf(out).map((line) => ({
+  return garbageLines(out).map((line) => ({
     commit: line.slice(0, line.indexOf(' ')),
     ref: line.slice(line.indexOf(' ') + 1),
   }));
 }
 
 /** Returns the commits of these branches that no ref of the user's repository contains. */
-async function undeliveredOf(
+async function listUndeliveredCommits(
   { gitDir, commonDir }: GarbageContext,
   branches: readonly StoreBranch[],
   env: GarbageOptions['env'],
@@ -220,21 +224,21 @@ async function undeliveredOf(
   const user = gitAt({ gitDir: commonDir, env });
   const format = '--format=%(objecttype) %(objectname)%0a%(*objecttype) %(*objectname)';
   const { out } = await user(['for-each-ref', format]);
-  const delivered = linesOf(out).flatMap((line) => (line.startsWith('commit ') ? [`^${line.slice(7)}`] : []));
+  const delivered = garbageLines(out).flatMap((line) => (line.startsWith('commit ') ? [`^${line.slice(7)}`] : []));
   const input = [...branches.map(({ commit }) => commit), ...delivered].join('\n');
   const list = await gitAt({ gitDir, env })(['rev-list', '--stdin'], { input: `${input}\n` });
-  return new Set(linesOf(list.out));
+  return new Set(garbageLines(list.out));
 }
 
 /** Returns the runs whose landed work is all contained in a ref of the user's repository. */
-async function deliveredRuns(
+async function listDeliveredRuns(
   { commonDir }: GarbageContext,
   branches: readonly StoreBranch[],
   { landed, env }: GarbageOptions,
 ): Promise<ReadonlySet<string>> {
   const user = gitAt({ gitDir: commonDir, env });
   const delivered = new Set<string>();
-  for (const run of new Set(branches.flatMap(({ ref }) => runOf(ref) ?? []))) {
+  for (const run of new Set(branches.flatMap(({ ref }) => runOfGarbageRef(ref) ?? []))) {
     const head = landed?.get(run)?.head;
     if (head === undefined) continue;
     // git fails for a commit that the repository lacks.
@@ -244,7 +248,7 @@ async function deliveredRuns(
   return delivered;
 }
 
-function hasLanded(ref: string, landed: LandedWork | undefined): boolean {
+function hasGarbageLanded(ref: string, landed: LandedWork | undefined): boolean {
   const task = /^refs\/heads\/drover\/[^/]+\/(.+)$/.exec(ref)?.[1];
   return task !== undefined && landed?.tasks.has(task) === true;
 }
@@ -252,7 +256,7 @@ function hasLanded(ref: string, landed: LandedWork | undefined): boolean {
 type Others = { readonly slots: GarbageSurvey; readonly branches: GarbageSurvey };
 
 // Loose objects only: a store has no packs.
-async function surveyObjects(
+async function surveyGarbageObjects(
   place: GarbageContext,
   { slots, branches }: Others,
   options: GarbageOptions,
@@ -261,13 +265,13 @@ async function surveyObjects(
   if (isGone || slots.kept.length > 0 || !existsSync(gitDir)) return [];
   const git = gitAt({ gitDir, env: options.env });
   const removed = new Set(branches.garbage.flatMap(({ target }) => (target.kind === 'branch' ? [target.ref] : [])));
-  const staying = (await branchesIn(gitDir, options.env)).filter(({ ref }) => !removed.has(ref));
+  const staying = (await listGarbageBranches(gitDir, options.env)).filter(({ ref }) => !removed.has(ref));
   // A resumable run may need objects that are in no branch.
-  if (staying.some(({ ref }) => options.unfinished.has(runOf(ref) ?? ''))) return [];
-  const needed = await objectsOf(git, staying);
+  if (staying.some(({ ref }) => options.unfinished.has(runOfGarbageRef(ref) ?? ''))) return [];
+  const needed = await listGarbageObjects(git, staying);
   const paths: string[] = [];
   let bytes = 0;
-  for (const { id, path } of await looseObjects(gitDir)) {
+  for (const { id, path } of await listLooseGarbage(gitDir)) {
     const { size, mtimeMs } = await lstat(path);
     if (needed.has(id) || Date.now() - mtimeMs < YOUNG_MS) continue;
     paths.push(path);
@@ -278,19 +282,19 @@ async function surveyObjects(
   return [{ what: `objects in ${gitDir}`, why: `of runs on ${top} that are over`, bytes, target }];
 }
 
-async function objectsOf(git: Git, branches: readonly StoreBranch[]): Promise<ReadonlySet<string>> {
+async function listGarbageObjects(git: Git, branches: readonly StoreBranch[]): Promise<ReadonlySet<string>> {
   if (branches.length === 0) return new Set();
   const input = `${branches.map(({ commit }) => commit).join('\n')}\n`;
   const { out } = await git(['rev-list', '--objects', '--no-object-names', '--stdin'], { input });
-  return new Set(linesOf(out));
+  return new Set(garbageLines(out));
 }
 
-async function looseObjects(gitDir: string): Promise<readonly { readonly id: string; readonly path: string }[]> {
+async function listLooseGarbage(gitDir: string): Promise<readonly { readonly id: string; readonly path: string }[]> {
   const objects = join(gitDir, 'objects');
-  const folders = (await namesIn(objects)).filter((name) => /^[0-9a-f]{2}$/.test(name));
+  const folders = (await garbageNamesIn(objects)).filter((name) => /^[0-9a-f]{2}$/.test(name));
   const found = await Promise.all(
     folders.map(async (folder) =>
-      (await namesIn(join(objects, folder)))
+      (await garbageNamesIn(join(objects, folder)))
         .filter((name) => /^[0-9a-f]+$/.test(name))
         .map((name) => ({ id: folder + name, path: join(objects, folder, name) })),
     ),
@@ -299,19 +303,19 @@ async function looseObjects(gitDir: string): Promise<readonly { readonly id: str
 }
 
 /** Returns why the item stays; undefined if it was removed. */
-async function remove(target: Target, { env }: GarbageOptions): Promise<string | undefined> {
+async function removeGarbageItem(target: Target, { env }: GarbageOptions): Promise<string | undefined> {
   try {
     switch (target.kind) {
       case 'branch':
         await gitAt({ gitDir: target.gitDir, env })(['update-ref', '-d', target.ref, target.commit]);
         return undefined;
       case 'slot':
-        return await removeSlot(target.slotsFolder, target.number);
+        return await removeGarbageSlot(target.slotsFolder, target.number);
       case 'objects':
         await Promise.all(target.paths.map((path) => rm(path, { force: true })));
         return undefined;
       case 'folder':
-        await removeAll(target.path);
+        await removeFolderTree(target.path);
         return undefined;
     }
   } catch (error) {
@@ -321,7 +325,7 @@ async function remove(target: Target, { env }: GarbageOptions): Promise<string |
 }
 
 // The lock file stays: another process may wait for it, and a new file of that name would be a second lock.
-export async function removeSlot(slotsFolder: string, number: number): Promise<string | undefined> {
+export async function removeGarbageSlot(slotsFolder: string, number: number): Promise<string | undefined> {
   const lock = Lock.take(slotLock(slotsFolder, number));
   if (lock === undefined) return 'a run is at work in it';
   const gone = join(slotsFolder, `${GONE}${randomUUID()}`);
@@ -330,12 +334,12 @@ export async function removeSlot(slotsFolder: string, number: number): Promise<s
   } finally {
     lock.release();
   }
-  await removeAll(gone);
+  await removeFolderTree(gone);
   return undefined;
 }
 
 /** The size of a folder with its content. */
-export async function bytesIn(path: string): Promise<number> {
+export async function garbageBytesIn(path: string): Promise<number> {
   let bytes = 0;
   const waiting = [path];
   for (let n = 0; n < FILES_COUNTED_MAX; n++) {
@@ -343,20 +347,20 @@ export async function bytesIn(path: string): Promise<number> {
     if (at === undefined) break;
     const found = await lstatIfThere(at);
     if (found?.isDirectory() === true) {
-      const names = await namesIn(at).catch(() => []);
+      const names = await garbageNamesIn(at).catch(() => []);
       waiting.push(...names.map((name) => join(at, name)));
     } else bytes += found?.size ?? 0;
   }
   return bytes;
 }
 
-async function namesIn(folder: string): Promise<readonly string[]> {
+async function garbageNamesIn(folder: string): Promise<readonly string[]> {
   return readdir(folder).catch((error: unknown) => {
     if (isErrorCode(error, 'ENOENT', 'ENOTDIR')) return [];
     throw error;
   });
 }
 
-function linesOf(text: string): readonly string[] {
+function garbageLines(text: string): readonly string[] {
   return text.split('\n').filter((line) => line !== '');
 }

@@ -11,9 +11,9 @@ import { isTaken } from '@drover/core/journal/file/lock';
 import * as z from 'zod/mini';
 import { type Git, gitAt } from '../git/git.ts';
 import { isErrorCode } from '../git/removal.ts';
-import { ownerIn, slotFolder, slotLock } from '../slots/slot.ts';
-import { REPOSITORY_FILE, SLOTS_FOLDER, STORE_FOLDER, textOf, workspacesFolder } from '../store/store.ts';
-import { removeSlot } from './garbage.ts';
+import { ownerOfSlot, slotFolder, slotLock } from '../slots/slot.ts';
+import { REPOSITORY_FILE, SLOTS_FOLDER, STORE_FOLDER, storeTextOf, workspacesFolder } from '../store/store.ts';
+import { removeGarbageSlot } from './garbage.ts';
 
 export type RunTraces = {
   readonly home: string;
@@ -45,56 +45,56 @@ export type RunRemains = {
 const REPOSITORY = z.object({ top: z.string(), commonDir: z.string() });
 
 /** Returns undefined if drover stores nothing for the run's repository. */
-export async function findRemains(traces: RunTraces): Promise<RunRemains | undefined> {
+export async function findRunRemains(traces: RunTraces): Promise<RunRemains | undefined> {
   const { run, env, commits } = traces;
-  const place = await placeOf(traces);
+  const place = await placeOfRemains(traces);
   if (place === undefined) return undefined;
   const { folder, commonDir } = place;
   const gitDir = join(folder, STORE_FOLDER);
   const prefix = `refs/heads/drover/${run}/`;
   const isGone = !existsSync(commonDir);
-  const storeBranches = existsSync(gitDir) ? await refsIn(gitAt({ gitDir, env }), prefix) : [];
+  const storeBranches = existsSync(gitDir) ? await refsOfRemains(gitAt({ gitDir, env }), prefix) : [];
   const own = new Set([...commits, ...storeBranches.map(({ commit }) => commit)]);
-  const found = isGone ? [] : await refsIn(gitAt({ gitDir: commonDir, env }), prefix);
+  const found = isGone ? [] : await refsOfRemains(gitAt({ gitDir: commonDir, env }), prefix);
   return {
     ...place,
     isGone,
-    slots: await slotsOf(folder, traces),
+    slots: await slotsOfRemains(folder, traces),
     storeBranches,
     userBranches: found.filter(({ commit }) => own.has(commit)),
     stayingBranches: found.flatMap(({ ref, commit }) => (own.has(commit) ? [] : [ref.replace('refs/heads/', '')])),
   };
 }
 
-async function placeOf(
+async function placeOfRemains(
   traces: RunTraces,
 ): Promise<{ readonly folder: string; readonly commonDir: string } | undefined> {
   const root = workspacesFolder(traces.home);
-  for (const key of await namesIn(root)) {
+  for (const key of await namesOfRemains(root)) {
     const folder = join(root, key);
-    const known = REPOSITORY.safeParse(JSON.parse((await textOf(join(folder, REPOSITORY_FILE))) ?? 'null'));
+    const known = REPOSITORY.safeParse(JSON.parse((await storeTextOf(join(folder, REPOSITORY_FILE))) ?? 'null'));
     if (known.success && known.data.top === traces.repository) return { folder, commonDir: known.data.commonDir };
   }
   return undefined;
 }
 
-async function slotsOf(folder: string, { run, env }: RunTraces): Promise<readonly OwnSlot[]> {
+async function slotsOfRemains(folder: string, { run, env }: RunTraces): Promise<readonly OwnSlot[]> {
   const slotsFolder = join(folder, SLOTS_FOLDER);
   const found: OwnSlot[] = [];
-  for (const name of await namesIn(slotsFolder)) {
+  for (const name of await namesOfRemains(slotsFolder)) {
     if (!/^\d+$/.test(name)) continue;
     const number = Number(name);
     const own = slotFolder(slotsFolder, number);
-    const owner = ownerIn(own);
+    const owner = ownerOfSlot(own);
     if (owner?.run !== run) continue;
-    const hasChanges = await isChanged(join(folder, STORE_FOLDER), own, env);
+    const hasChanges = await isRemainingSlotChanged(join(folder, STORE_FOLDER), own, env);
     found.push({ number, task: owner.task, hasChanges, isTaken: isTaken(slotLock(slotsFolder, number)) });
   }
   return found;
 }
 
 /** Returns true if a workspace differs from its base. */
-async function isChanged(gitDir: string, slot: string, env: RunTraces['env']): Promise<boolean> {
+async function isRemainingSlotChanged(gitDir: string, slot: string, env: RunTraces['env']): Promise<boolean> {
   if (!existsSync(join(slot, 'tree'))) return false;
   const settings = { 'core.excludesFile': join(slot, 'git', 'exclude') };
   const place = { gitDir, workTree: join(slot, 'tree'), indexFile: join(slot, 'git', 'index'), settings, env };
@@ -103,7 +103,11 @@ async function isChanged(gitDir: string, slot: string, env: RunTraces['env']): P
 }
 
 /** Returns true if a ref of the user that stays, such as a branch or tag, contains the commit. */
-export async function isElsewhere(remains: RunRemains, commit: string, env: RunTraces['env']): Promise<boolean> {
+export async function isRemainKeptElsewhere(
+  remains: RunRemains,
+  commit: string,
+  env: RunTraces['env'],
+): Promise<boolean> {
   if (remains.isGone) return false;
   const git = gitAt({ gitDir: remains.commonDir, env });
   const going = new Set(remains.userBranches.map(({ ref }) => ref));
@@ -115,9 +119,9 @@ export async function isElsewhere(remains: RunRemains, commit: string, env: RunT
 }
 
 /** Removes the branches. Returns those that stay, because they are checked out. */
-export async function removeRemains(remains: RunRemains, env: RunTraces['env']): Promise<readonly string[]> {
+export async function removeRunRemains(remains: RunRemains, env: RunTraces['env']): Promise<readonly string[]> {
   const { folder, commonDir, isGone } = remains;
-  for (const { number } of remains.slots) await removeSlot(join(folder, SLOTS_FOLDER), number);
+  for (const { number } of remains.slots) await removeGarbageSlot(join(folder, SLOTS_FOLDER), number);
   const stayed: string[] = [];
   const user = gitAt({ gitDir: commonDir, env });
   for (const { ref, commit } of isGone ? [] : remains.userBranches) {
@@ -132,7 +136,7 @@ export async function removeRemains(remains: RunRemains, env: RunTraces['env']):
   return stayed;
 }
 
-async function refsIn(git: Git, prefix: string): Promise<readonly Ref[]> {
+async function refsOfRemains(git: Git, prefix: string): Promise<readonly Ref[]> {
   const { out } = await git(['for-each-ref', '--format=%(objectname) %(refname)', prefix]);
   return out
     .split('\n')
@@ -140,7 +144,7 @@ async function refsIn(git: Git, prefix: string): Promise<readonly Ref[]> {
     .map((line) => ({ commit: line.slice(0, line.indexOf(' ')), ref: line.slice(line.indexOf(' ') + 1) }));
 }
 
-async function namesIn(folder: string): Promise<readonly string[]> {
+async function namesOfRemains(folder: string): Promise<readonly string[]> {
   return readdir(folder).catch((error: unknown) => {
     if (isErrorCode(error, 'ENOENT', 'ENOTDIR')) return [];
     throw error;

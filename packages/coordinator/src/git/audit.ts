@@ -15,8 +15,8 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { changedPath, gitOf, type Repository } from './repository.ts';
-import { objectOf, readIndex } from './index-file.ts';
+import { changedPathInRepository, gitOfRepository, type Repository } from './repository.ts';
+import { objectOfIndexEntry, readGitIndex } from './index-file.ts';
 import { isErrorCode } from './removal.ts';
 
 const READ_BYTES_MAX = 256 * 1024 * 1024; // sum of all file sizes
@@ -43,39 +43,44 @@ type FilePrint = {
   readonly content?: string; // absent if the file was not read
 };
 
-export async function fingerprint(repository: Repository, env: Readonly<Record<string, string>>): Promise<Fingerprint> {
+export async function fingerprintRepository(
+  repository: Repository,
+  env: Readonly<Record<string, string>>,
+): Promise<Fingerprint> {
   const { gitDir, commonDir } = repository;
   const args = ['status', '--porcelain=v2', '--branch', '-z', '--no-renames', '--no-ahead-behind'];
   const more = ['--untracked-files=all', '--ignore-submodules=all'];
   const [{ out }, index, hooks] = await Promise.all([
-    gitOf(repository, env)([...args, ...more], { encoding: 'latin1' }),
-    readStaged(repository),
-    digestOfFolder(join(commonDir, 'hooks')),
+    gitOfRepository(repository, env)([...args, ...more], { encoding: 'latin1' }),
+    readStagedForAudit(repository),
+    digestOfAuditedFolder(join(commonDir, 'hooks')),
   ]);
   const entries = out.split('\0');
   const header = (name: string) => entries.find((entry) => entry.startsWith(name))?.slice(name.length) ?? '';
   const branch = header('# branch.head ');
-  const changed = entries.flatMap((entry) => changedPath(entry) ?? []);
+  const changed = entries.flatMap((entry) => changedPathInRepository(entry) ?? []);
   return {
     head: header('# branch.oid '),
     branch: branch === '(detached)' ? '' : branch,
     index: index.digest,
-    config: digestOfFiles([join(commonDir, 'config'), join(gitDir, 'config.worktree')]),
+    config: digestOfAuditedFiles([join(commonDir, 'config'), join(gitDir, 'config.worktree')]),
     hooks,
-    info: digestOfFiles([commonDir, gitDir].flatMap((folder) => INFO.map((name) => join(folder, 'info', name)))),
-    files: await filePrints(repository.top, { changed, hidden: index.hidden }),
+    info: digestOfAuditedFiles([commonDir, gitDir].flatMap((folder) => INFO.map((name) => join(folder, 'info', name)))),
+    files: await filePrintsOfRepository(repository.top, { changed, hidden: index.hidden }),
   };
 }
 
 const INFO = ['exclude', 'attributes', 'grafts', 'sparse-checkout'];
 
 /** The differences in words; empty if there are none. */
-export function differences(before: Fingerprint, after: Fingerprint): readonly string[] {
+export function differencesOfRepository(before: Fingerprint, after: Fingerprint): readonly string[] {
   const places = (Object.keys(WORDS) as (keyof typeof WORDS)[]).filter((place) => before[place] !== after[place]);
   // A file may have the name of a property of every object.
   const was = new Map(Object.entries(before.files));
   const is = new Map(Object.entries(after.files));
-  const changed = [...new Set([...was.keys(), ...is.keys()])].filter((path) => !isSame(was.get(path), is.get(path)));
+  const changed = [...new Set([...was.keys(), ...is.keys()])].filter(
+    (path) => !isSameFilePrint(was.get(path), is.get(path)),
+  );
   return [...places.map((place) => WORDS[place]), ...changed.toSorted()];
 }
 
@@ -88,7 +93,7 @@ const WORDS = {
   info: 'info',
 } as const;
 
-function isSame(before: FilePrint | undefined, after: FilePrint | undefined): boolean {
+function isSameFilePrint(before: FilePrint | undefined, after: FilePrint | undefined): boolean {
   if (before === undefined || after === undefined) return before === after;
   if (before.kind !== after.kind) return false;
   if (before.content !== undefined && after.content !== undefined) return before.content === after.content;
@@ -97,17 +102,17 @@ function isSame(before: FilePrint | undefined, after: FilePrint | undefined): bo
 
 type StagedPrint = { readonly digest: string; readonly hidden: readonly string[] };
 
-async function readStaged({ gitDir, objectFormat }: Repository): Promise<StagedPrint> {
+async function readStagedForAudit({ gitDir, objectFormat }: Repository): Promise<StagedPrint> {
   // Git starts first, and examines the files in the meantime.
   await nextTurn();
-  const bytes = bytesOf(join(gitDir, 'index'));
+  const bytes = auditedFileBytes(join(gitDir, 'index'));
   if (bytes === undefined) return { digest: '', hidden: [] };
-  const index = readIndex(bytes, objectFormat);
+  const index = readGitIndex(bytes, objectFormat);
   // If the index has an unknown format, every byte counts.
-  if (index === undefined) return { digest: digestOf(bytes), hidden: [] };
+  if (index === undefined) return { digest: digestOfAuditedBytes(bytes), hidden: [] };
   // One digest call: with thousands of small pieces, each call costs more than the digest itself.
   const staged = index.entries.map((entry) => {
-    const object = objectOf(bytes, entry, objectFormat).toString('latin1');
+    const object = objectOfIndexEntry(bytes, entry, objectFormat).toString('latin1');
     return `${entry.mode} ${entry.flags} ${entry.path}\0${object}`;
   });
   const hash = createHash('sha256').update(staged.join(''), 'latin1');
@@ -119,7 +124,10 @@ async function readStaged({ gitDir, objectFormat }: Repository): Promise<StagedP
 type Paths = { readonly changed: readonly string[]; readonly hidden: readonly string[] };
 
 // Paths have one character per byte; the report shows them as text.
-async function filePrints(top: string, { changed, hidden }: Paths): Promise<Readonly<Record<string, FilePrint>>> {
+async function filePrintsOfRepository(
+  top: string,
+  { changed, hidden }: Paths,
+): Promise<Readonly<Record<string, FilePrint>>> {
   const prints: [string, FilePrint][] = [];
   const known = new Set(changed);
   let left = READ_BYTES_MAX;
@@ -134,24 +142,27 @@ async function filePrints(top: string, { changed, hidden }: Paths): Promise<Read
     }
     const size = Number(stat.size);
     const mayRead = size <= Math.min(READ_FILE_BYTES_MAX, left);
-    const content = mayRead ? await contentOf(place, stat) : undefined;
+    const content = mayRead ? await auditedFileContent(place, stat) : undefined;
     if (mayRead) left -= size;
-    prints.push([bytes.toString('utf8'), { kind: kindOf(stat), times: timesOf(stat), ...(content && { content }) }]);
+    prints.push([
+      bytes.toString('utf8'),
+      { kind: auditedFileKind(stat), times: auditedFileTimes(stat), ...(content && { content }) },
+    ]);
   }
   return Object.fromEntries(prints);
 }
 
-function kindOf(stat: BigIntStats): string {
+function auditedFileKind(stat: BigIntStats): string {
   if (stat.isFile()) return (stat.mode & 0o100n) === 0n ? 'file' : 'executable';
   return stat.isSymbolicLink() ? 'link' : stat.isDirectory() ? 'folder' : 'other';
 }
 
-function timesOf({ size, mtimeNs, ctimeNs, ino }: BigIntStats): string {
+function auditedFileTimes({ size, mtimeNs, ctimeNs, ino }: BigIntStats): string {
   return [size, mtimeNs, ctimeNs, ino].join(' ');
 }
 
-async function contentOf(place: Buffer, stat: BigIntStats): Promise<string | undefined> {
-  if (stat.isSymbolicLink()) return digestOf(readlinkSync(place, { encoding: 'buffer' }));
+async function auditedFileContent(place: Buffer, stat: BigIntStats): Promise<string | undefined> {
+  if (stat.isSymbolicLink()) return digestOfAuditedBytes(readlinkSync(place, { encoding: 'buffer' }));
   // A folder here is a separate repository, with its own history and its own audit.
   if (!stat.isFile()) return 'none';
   const hash = createHash('sha256');
@@ -166,17 +177,17 @@ async function contentOf(place: Buffer, stat: BigIntStats): Promise<string | und
   return hash.digest('hex');
 }
 
-function digestOfFiles(paths: readonly string[]): string {
+function digestOfAuditedFiles(paths: readonly string[]): string {
   const hash = createHash('sha256');
   for (const path of paths) {
-    const bytes = bytesOf(path);
+    const bytes = auditedFileBytes(path);
     hash.update(`${bytes?.length ?? 'none'}\0`);
     if (bytes !== undefined) hash.update(bytes);
   }
   return hash.digest('hex');
 }
 
-async function digestOfFolder(folder: string): Promise<string> {
+async function digestOfAuditedFolder(folder: string): Promise<string> {
   const names: string[] = await readdir(folder).catch((error: unknown) => {
     if (isErrorCode(error, 'ENOENT', 'ENOTDIR')) return [];
     throw error;
@@ -186,17 +197,17 @@ async function digestOfFolder(folder: string): Promise<string> {
     const path = join(folder, name);
     const stat = lstatSync(path, { bigint: true, throwIfNoEntry: false });
     if (stat === undefined) continue;
-    const content = stat.size <= HOOK_BYTES_MAX ? await contentOf(Buffer.from(path), stat) : undefined;
-    hash.update(`${name}\0${kindOf(stat)}\0${content ?? timesOf(stat)}\0`);
+    const content = stat.size <= HOOK_BYTES_MAX ? await auditedFileContent(Buffer.from(path), stat) : undefined;
+    hash.update(`${name}\0${auditedFileKind(stat)}\0${content ?? auditedFileTimes(stat)}\0`);
   }
   return hash.digest('hex');
 }
 
-function digestOf(bytes: Buffer): string {
+function digestOfAuditedBytes(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-function bytesOf(path: string): Buffer | undefined {
+function auditedFileBytes(path: string): Buffer | undefined {
   try {
     return readFileSync(path);
   } catch (error) {

@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { LineCount } from '@drover/protocol/run';
 import { type Git, gitAt } from './git.ts';
-import { isErrorCode, removeAll } from './removal.ts';
+import { isErrorCode, removeFolderTree } from './removal.ts';
 
 export type Range = { readonly from: string; readonly to: string };
 
@@ -26,14 +26,14 @@ export type FileChange = {
 
 const PLAIN = ['--no-ext-diff', '--no-textconv', '--no-color', '--ignore-submodules=none'];
 
-export async function diffText(git: Git, { from, to }: Range, how: DiffHow): Promise<string> {
-  const { out } = await git(['diff-tree', '-r', ...PLAIN, ...formOf(how), from, to], { encoding: 'latin1' });
+export async function gitDiffText(git: Git, { from, to }: Range, how: DiffHow): Promise<string> {
+  const { out } = await git(['diff-tree', '-r', ...PLAIN, ...gitDiffFlags(how), from, to], { encoding: 'latin1' });
   return out;
 }
 
 export type DiffHow = { readonly form: DiffForm; readonly columns?: number };
 
-function formOf({ form, columns }: DiffHow): readonly string[] {
+function gitDiffFlags({ form, columns }: DiffHow): readonly string[] {
   switch (form) {
     case 'patch':
       return ['-p', '-M'];
@@ -47,26 +47,26 @@ function formOf({ form, columns }: DiffHow): readonly string[] {
 }
 
 /** The files that differ, in git's order, with their line counts. */
-export async function changedFiles(git: Git, { from, to }: Range): Promise<readonly FileChange[]> {
+export async function gitChangedFiles(git: Git, { from, to }: Range): Promise<readonly FileChange[]> {
   const { out } = await git(['diff-tree', '-r', '-z', ...PLAIN, '--numstat', '--no-renames', from, to]);
-  return out.split('\0').flatMap((entry) => fileIn(entry) ?? []);
+  return out.split('\0').flatMap((entry) => gitChangedFile(entry) ?? []);
 }
 
-function fileIn(entry: string): FileChange | undefined {
+function gitChangedFile(entry: string): FileChange | undefined {
   const [, added = '', removed = '', path = ''] = /^(\d+|-)\t(\d+|-)\t(.*)$/s.exec(entry) ?? [];
   if (path === '') return undefined;
   return added === '-' ? { path } : { path, added: Number(added), removed: Number(removed) };
 }
 
 /** Lines that each commit adds and removes. One git process for all; missing commits are left out. */
-export async function changeCounts(git: Git, commits: readonly string[]): Promise<ReadonlyMap<string, LineCount>> {
+export async function gitChangeCounts(git: Git, commits: readonly string[]): Promise<ReadonlyMap<string, LineCount>> {
   const counts = new Map<string, LineCount>();
   if (commits.length === 0) return counts;
   const args = ['diff-tree', '--stdin', '-r', '-z', ...PLAIN, '--numstat', '--no-renames'];
   const { out } = await git(args, { input: `${[...new Set(commits)].join('\n')}\n`, accept: [128] });
   let commit = '';
   for (const entry of out.split('\0').flatMap((each) => each.split(/(?<=^[0-9a-f]{40,64})\n/))) {
-    const file = fileIn(entry);
+    const file = gitChangedFile(entry);
     if (/^[0-9a-f]{40,64}$/.test(entry)) {
       commit = entry;
       counts.set(commit, { added: 0, removed: 0 });
@@ -78,7 +78,7 @@ export async function changeCounts(git: Git, commits: readonly string[]): Promis
   return counts;
 }
 
-export async function hasCommit(git: Git, commit: string): Promise<boolean> {
+export async function gitHasCommit(git: Git, commit: string): Promise<boolean> {
   return (await git(['cat-file', '-e', `${commit}^{commit}`], { accept: [1, 128] })).code === 0;
 }
 
@@ -90,7 +90,7 @@ export type WorkspacePlace = {
 };
 
 /** Calls `read` with a tree object of a workspace's current state. Its objects are removed afterwards. */
-export async function withWorkspaceTree<Result>(
+export async function withGitTreeOfWorkspace<Result>(
   { store, workspace, base, env }: WorkspacePlace,
   read: (git: Git, tree: string) => Promise<Result>,
 ): Promise<Result> {
@@ -116,6 +116,6 @@ export async function withWorkspaceTree<Result>(
     const { out } = await git(['write-tree']);
     return await read(git, out.trim());
   } finally {
-    await removeAll(folder);
+    await removeFolderTree(folder);
   }
 }

@@ -2,7 +2,7 @@
 //
 // It reads only the repository's own config, with everything switched off that could start a program: hooks,
 // fsmonitor, pagers, editors, prompts, signing, and transports other than local folders. Filters have arbitrary names:
-// drover's stores define none, and callers that look at a user's repository must switch them off (`filtersOff`).
+// drover's stores define none, and callers that look at a user's repository must switch them off (`gitFiltersOff`).
 // Drover never uses a git folder that a worker could write.
 
 import { buffer, text } from 'node:stream/consumers';
@@ -94,26 +94,26 @@ const QUIET: Readonly<Record<string, string>> = {
 };
 
 export function gitAt(place: GitPlace): Git {
-  const surroundings = surroundingsOf(place);
+  const surroundings = gitSurroundings(place);
   return (args, options = {}) => runGit(args, options, surroundings);
 }
 
 /** The process that `gitAt` would start, for callers that talk to it. */
 export function gitProcess(place: GitPlace, args: readonly string[]): GitProcess {
-  return processOf(args, surroundingsOf(place));
+  return gitProcessSpec(args, gitSurroundings(place));
 }
 
-function surroundingsOf(place: GitPlace): Surroundings {
+function gitSurroundings(place: GitPlace): Surroundings {
   const { gitDir, workTree, indexFile, objects, borrowed = [] } = place;
   const env = {
-    ...withoutGit(place.env),
+    ...withoutGitVariables(place.env),
     ...QUIET,
     GIT_DIR: gitDir,
     ...(workTree !== undefined && { GIT_WORK_TREE: workTree }),
     ...(indexFile !== undefined && { GIT_INDEX_FILE: indexFile }),
     ...(objects !== undefined && { GIT_OBJECT_DIRECTORY: objects }),
-    ...(borrowed.length > 0 && { GIT_ALTERNATE_OBJECT_DIRECTORIES: borrowed.map(quotedPath).join(':') }),
-    ...asEnvironment(place.settings ?? {}),
+    ...(borrowed.length > 0 && { GIT_ALTERNATE_OBJECT_DIRECTORIES: borrowed.map(quotedGitPath).join(':') }),
+    ...gitConfigAsEnvironment(place.settings ?? {}),
   };
   return { env, cwd: workTree ?? gitDir };
 }
@@ -125,7 +125,7 @@ function surroundingsOf(place: GitPlace): Surroundings {
 export function gitIn(cwd: string, env: Readonly<Record<string, string>>): Git {
   const { GIT_CONFIG_GLOBAL: global } = env;
   const own = {
-    ...withoutGit(env),
+    ...withoutGitVariables(env),
     ...(global !== undefined && { GIT_CONFIG_GLOBAL: global }),
     GIT_TERMINAL_PROMPT: '0',
     GIT_OPTIONAL_LOCKS: '0',
@@ -135,7 +135,7 @@ export function gitIn(cwd: string, env: Readonly<Record<string, string>>): Git {
 }
 
 /** Settings that disable these filters of a repository. */
-export function filtersOff(drivers: readonly string[]): Readonly<Record<string, string>> {
+export function gitFiltersOff(drivers: readonly string[]): Readonly<Record<string, string>> {
   const off = drivers.flatMap((driver) => [
     ...['clean', 'smudge', 'process'].map((kind) => [`filter.${driver}.${kind}`, '']),
     [`filter.${driver}.required`, 'false'],
@@ -144,12 +144,12 @@ export function filtersOff(drivers: readonly string[]): Readonly<Record<string, 
 }
 
 /** The format of object folder lists: separated by colons or newlines, unless the path is quoted. */
-export function quotedPath(path: string): string {
+export function quotedGitPath(path: string): string {
   return /[:"\n\\#]/.test(path) ? JSON.stringify(path) : path;
 }
 
 // `-c` cannot express a name that contains an equals sign.
-function asEnvironment(settings: Readonly<Record<string, string>>): Record<string, string> {
+function gitConfigAsEnvironment(settings: Readonly<Record<string, string>>): Record<string, string> {
   const pairs = Object.entries(settings);
   if (pairs.length === 0) return {};
   const named = pairs.flatMap(([name, value], n) => [
@@ -159,7 +159,7 @@ function asEnvironment(settings: Readonly<Record<string, string>>): Record<strin
   return { GIT_CONFIG_COUNT: `${pairs.length}`, ...Object.fromEntries(named) };
 }
 
-function withoutGit(env: Readonly<Record<string, string>>): Record<string, string> {
+function withoutGitVariables(env: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('GIT_')));
 }
 
@@ -167,7 +167,7 @@ type Surroundings = { readonly env: Readonly<Record<string, string>>; readonly c
 
 type GitProcess = Omit<ProcessSpec, 'together'>;
 
-function processOf(args: readonly string[], { env, cwd }: Surroundings): GitProcess {
+function gitProcessSpec(args: readonly string[], { env, cwd }: Surroundings): GitProcess {
   return { file: 'git', args: ['--no-pager', ...OFF, ...args], cwd, env, detached: false };
 }
 
@@ -182,7 +182,7 @@ async function runGit(
     new DroverError({ kind: 'git.failed', args, message }, options);
   const notDone = (cause: unknown) => failed(cause instanceof Error ? cause.message : String(cause), { cause });
   if (stopped() !== undefined) throw stopped();
-  const spec = processOf(args, { cwd, env: { ...env, ...more } });
+  const spec = gitProcessSpec(args, { cwd, env: { ...env, ...more } });
   const child = await startProcess(spec, input).catch((cause: unknown) => {
     throw notDone(cause);
   });

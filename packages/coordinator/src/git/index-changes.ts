@@ -2,7 +2,7 @@
 // commit of the first one. Also lists the files that look different to git, even with the same content.
 
 import type { ObjectFormat } from './repository.ts';
-import { type IndexEntry, type IndexFile, objectOf, statOf } from './index-file.ts';
+import { type IndexEntry, type IndexFile, objectOfIndexEntry, statOfIndexEntry } from './index-file.ts';
 
 const MODE_DIGITS = 6;
 
@@ -13,38 +13,43 @@ export const GITLINK = '160000';
 export type Change = { readonly path: string; readonly before: string; readonly after: string };
 
 /** Sorted by path. */
-export function changesBetween(before: IndexFile, after: IndexFile, format: ObjectFormat): readonly Change[] {
+export function gitIndexChangesBetween(before: IndexFile, after: IndexFile, format: ObjectFormat): readonly Change[] {
   const left = new Map(before.entries.map((entry) => [entry.path, entry]));
   const changed = after.entries.flatMap((entry) => {
     const was = left.get(entry.path);
     left.delete(entry.path);
     const isSame =
-      was?.mode === entry.mode && objectOf(before.bytes, was, format).equals(objectOf(after.bytes, entry, format));
-    return isSame ? [] : [{ path: entry.path, before: modeOf(was), after: modeOf(entry) }];
+      was?.mode === entry.mode &&
+      objectOfIndexEntry(before.bytes, was, format).equals(objectOfIndexEntry(after.bytes, entry, format));
+    return isSame ? [] : [{ path: entry.path, before: modeOfIndexEntry(was), after: modeOfIndexEntry(entry) }];
   });
-  const gone = [...left.values()].map((entry) => ({ path: entry.path, before: modeOf(entry), after: ABSENT }));
-  return gone.length === 0 ? changed : [...changed, ...gone].toSorted(byPath);
+  const gone = [...left.values()].map((entry) => ({
+    path: entry.path,
+    before: modeOfIndexEntry(entry),
+    after: ABSENT,
+  }));
+  return gone.length === 0 ? changed : [...changed, ...gone].toSorted(indexEntriesByPath);
 }
 
 /** Paths of the first index whose entry in the second one differs in any byte: times, inode, size or content. */
-export function touchedBetween(before: IndexFile, after: IndexFile, format: ObjectFormat): ReadonlySet<string> {
+export function gitIndexPathsTouched(before: IndexFile, after: IndexFile, format: ObjectFormat): ReadonlySet<string> {
   const found = new Map(after.entries.map((entry) => [entry.path, entry]));
   const isSame = (was: IndexEntry): boolean => {
     const is = found.get(was.path);
     return (
       is !== undefined &&
-      statOf(before.bytes, was).equals(statOf(after.bytes, is)) &&
-      objectOf(before.bytes, was, format).equals(objectOf(after.bytes, is, format))
+      statOfIndexEntry(before.bytes, was).equals(statOfIndexEntry(after.bytes, is)) &&
+      objectOfIndexEntry(before.bytes, was, format).equals(objectOfIndexEntry(after.bytes, is, format))
     );
   };
   return new Set(before.entries.filter((entry) => !isSame(entry)).map(({ path }) => path));
 }
 
-function modeOf(entry: IndexEntry | undefined): string {
+function modeOfIndexEntry(entry: IndexEntry | undefined): string {
   return entry === undefined ? ABSENT : entry.mode.toString(8).padStart(MODE_DIGITS, '0');
 }
 
 // Compares by bytes, like git: each character is one byte.
-function byPath(a: Change, b: Change): number {
+function indexEntriesByPath(a: Change, b: Change): number {
   return a.path < b.path ? -1 : 1;
 }

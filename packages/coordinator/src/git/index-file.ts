@@ -52,42 +52,42 @@ export type IndexFile = {
 export const EMPTY_INDEX: IndexFile = { bytes: Buffer.alloc(0), entries: [], extensions: [] };
 
 /** The object id of an entry's content. */
-export function objectOf(bytes: Buffer, { at }: IndexEntry, format: ObjectFormat): Buffer {
+export function objectOfIndexEntry(bytes: Buffer, { at }: IndexEntry, format: ObjectFormat): Buffer {
   return bytes.subarray(at + STAT_BYTES, at + STAT_BYTES + HASH_BYTES[format]);
 }
 
 /** The file's stat data in the index: times, device, inode, mode, owner, size. */
-export function statOf(bytes: Buffer, { at }: IndexEntry): Buffer {
+export function statOfIndexEntry(bytes: Buffer, { at }: IndexEntry): Buffer {
   return bytes.subarray(at, at + STAT_BYTES);
 }
 
 /**
  * Returns true if a file is unchanged since it was written. Every change sets its ctime, which no process can choose. A
- * change at the moment of writing shows only in `writtenMs`.
+ * change at the moment of writing shows only in `indexEntryWrittenMs`.
  */
-export function isAsWritten(bytes: Buffer, { at }: IndexEntry, found: Stats): boolean {
+export function isFileAsIndexEntry(bytes: Buffer, { at }: IndexEntry, found: Stats): boolean {
   return (
-    isTime(bytes, at, found.ctimeMs) &&
-    isTime(bytes, at + MTIME_OFFSET, found.mtimeMs) &&
+    isIndexEntryTime(bytes, at, found.ctimeMs) &&
+    isIndexEntryTime(bytes, at + MTIME_OFFSET, found.mtimeMs) &&
     bytes.readUInt32BE(at + INODE_OFFSET) === found.ino >>> 0 &&
     bytes.readUInt32BE(at + SIZE_OFFSET) === found.size >>> 0
   );
 }
 
 /** The latest time at which a file can have been written. */
-export function writtenMs(bytes: Buffer, { at }: IndexEntry): number {
-  return latestMs(bytes.readUInt32BE(at) * SECOND_MS + bytes.readUInt32BE(at + 4) / NS_A_MS);
+export function indexEntryWrittenMs(bytes: Buffer, { at }: IndexEntry): number {
+  return indexEntryLatestMs(bytes.readUInt32BE(at) * SECOND_MS + bytes.readUInt32BE(at + 4) / NS_A_MS);
 }
 
 /**
  * The latest moment that a stored time can stand for: some file systems and gits store whole seconds, and some every
  * other second.
  */
-export function latestMs(ms: number): number {
+export function indexEntryLatestMs(ms: number): number {
   return ms % SECOND_MS === 0 ? ms + 2 * SECOND_MS : ms;
 }
 
-function isTime(bytes: Buffer, at: number, ms: number): boolean {
+function isIndexEntryTime(bytes: Buffer, at: number, ms: number): boolean {
   const seconds = bytes.readUInt32BE(at);
   const nanoseconds = bytes.readUInt32BE(at + 4);
   // Computed like Node's, so that equal times are equal numbers.
@@ -95,12 +95,12 @@ function isTime(bytes: Buffer, at: number, ms: number): boolean {
   return seconds === Math.floor(ms / SECOND_MS);
 }
 
-export function sizeOf(bytes: Buffer, { at }: IndexEntry): number {
+export function sizeInIndexEntry(bytes: Buffer, { at }: IndexEntry): number {
   return bytes.readUInt32BE(at + SIZE_OFFSET);
 }
 
 /** Returns the index with the current stat data of these files. */
-export function withTimes(
+export function gitIndexWithTimes(
   index: Buffer,
   found: readonly (readonly [IndexEntry, BigIntStats])[],
   digest: (rest: Buffer) => Buffer,
@@ -124,7 +124,7 @@ export function withTimes(
   return bytes;
 }
 
-export function readIndex(bytes: Buffer, format: ObjectFormat): IndexFile | undefined {
+export function readGitIndex(bytes: Buffer, format: ObjectFormat): IndexFile | undefined {
   const hashBytes = HASH_BYTES[format];
   if (bytes.length < HEADER_BYTES + hashBytes || bytes.toString('latin1', 0, 4) !== 'DIRC') return undefined;
   const version = bytes.readUInt32BE(4);
@@ -135,19 +135,19 @@ export function readIndex(bytes: Buffer, format: ObjectFormat): IndexFile | unde
   let at = HEADER_BYTES;
   let before = '';
   for (let n = 0; n < count; n++) {
-    const read = readEntry(bytes, at, { version, hashBytes, before });
+    const read = readGitIndexEntry(bytes, at, { version, hashBytes, before });
     if (read === undefined || read.next > end) return undefined;
     entries.push(read.entry);
     before = read.entry.path;
     at = read.next;
   }
-  const extensions = readExtensions(bytes, at, end);
+  const extensions = readGitIndexExtensions(bytes, at, end);
   return extensions === undefined ? undefined : { bytes, entries, extensions };
 }
 
 type Shape = { readonly version: number; readonly hashBytes: number; readonly before: string };
 
-function readEntry(
+function readGitIndexEntry(
   bytes: Buffer,
   start: number,
   { version, hashBytes, before }: Shape,
@@ -161,7 +161,7 @@ function readEntry(
   let nameAt = flagsAt + (isExtended ? 4 : 2);
   let shared = '';
   if (version === 4) {
-    const strip = readOffset(bytes, nameAt);
+    const strip = readGitIndexOffset(bytes, nameAt);
     nameAt = strip.next;
     shared = before.slice(0, Math.max(0, before.length - strip.value));
   }
@@ -174,16 +174,16 @@ function readEntry(
   // Up to version 3, one to eight zeros pad entries to a multiple of eight.
   const next = version === 4 ? nameEnd + 1 : start + Math.floor((nameEnd - start + 8) / 8) * 8;
   const allFlags = (more << 16) | (flags & ~NAME_LENGTH);
-  return { entry: { path, kind: kindOf(mode), mode, flags: allFlags, isHidden, at: start }, next };
+  return { entry: { path, kind: kindOfIndexEntry(mode), mode, flags: allFlags, isHidden, at: start }, next };
 }
 
-function kindOf(mode: number): IndexEntry['kind'] {
+function kindOfIndexEntry(mode: number): IndexEntry['kind'] {
   const kind = mode & KIND;
   return kind === LINK ? 'link' : kind === GITLINK ? 'gitlink' : 'file';
 }
 
 // Seven bits per byte; the highest bit says that more follow, and each further byte adds one.
-function readOffset(bytes: Buffer, start: number): { readonly value: number; readonly next: number } {
+function readGitIndexOffset(bytes: Buffer, start: number): { readonly value: number; readonly next: number } {
   let at = start;
   let byte = bytes[at++] ?? 0;
   let value = byte & 0x7f;
@@ -194,7 +194,7 @@ function readOffset(bytes: Buffer, start: number): { readonly value: number; rea
   return { value, next: at };
 }
 
-function readExtensions(bytes: Buffer, start: number, end: number): readonly Buffer[] | undefined {
+function readGitIndexExtensions(bytes: Buffer, start: number, end: number): readonly Buffer[] | undefined {
   const found: Buffer[] = [];
   let at = start;
   while (at < end) {

@@ -17,24 +17,24 @@ const SLASH = Buffer.from('/');
 export type Path = string | Buffer;
 
 /** Returns true if the folder is gone from its place. Links are moved, never followed. */
-export function setAside(path: Path, trash: string): boolean {
+export function setFolderAside(path: Path, trash: string): boolean {
   try {
-    move(path, trash);
+    moveFolderAside(path, trash);
     return true;
   } catch (error) {
-    if (error instanceof Error && 'code' in error) return setAsideAnyway(path, trash);
+    if (error instanceof Error && 'code' in error) return setLockedFolderAside(path, trash);
     throw error;
   }
 }
 
 // The trash folder may be missing, and moving a folder needs write permission inside it.
-function setAsideAnyway(path: Path, trash: string): boolean {
+function setLockedFolderAside(path: Path, trash: string): boolean {
   try {
     const found = lstatSync(path, { throwIfNoEntry: false });
     if (found === undefined) return true;
     if (found.isDirectory()) chmodSync(path, 0o700);
     mkdirSync(trash, { recursive: true });
-    move(path, trash);
+    moveFolderAside(path, trash);
     return true;
   } catch (error) {
     if (error instanceof Error && 'code' in error) return isErrorCode(error, 'ENOENT');
@@ -42,23 +42,23 @@ function setAsideAnyway(path: Path, trash: string): boolean {
   }
 }
 
-function move(path: Path, trash: string): void {
+function moveFolderAside(path: Path, trash: string): void {
   renameSync(path, join(trash, randomUUID()));
 }
 
 /** Removes a folder with its content. Throws if that fails. */
-export async function removeAll(path: string): Promise<void> {
+export async function removeFolderTree(path: string): Promise<void> {
   try {
-    await removeTree(path);
+    await removeOpenTree(path);
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error;
-    await openUp(path);
-    await removeDeep(path);
+    await openUpTree(path);
+    await removeDeepTree(path);
   }
 }
 
 // Synchronous, because awaiting each file costs more than the removal; yields now and then.
-async function removeTree(top: string): Promise<void> {
+async function removeOpenTree(top: string): Promise<void> {
   let since = performance.now();
   const remove = async (path: Buffer): Promise<void> => {
     for (const entry of readdirSync(path, { withFileTypes: true, encoding: 'buffer' })) {
@@ -76,7 +76,7 @@ async function removeTree(top: string): Promise<void> {
   else if (found !== undefined) unlinkSync(top);
 }
 
-async function openUp(path: string): Promise<void> {
+async function openUpTree(path: string): Promise<void> {
   const waiting: Buffer[] = [Buffer.from(path)];
   for (let n = 0; n < FOLDERS_OPENED_MAX; n++) {
     const folder = waiting.pop();
@@ -95,7 +95,7 @@ async function openUp(path: string): Promise<void> {
 }
 
 // Node uses whole paths, which are limited to 4,096 bytes; this command has no such limit.
-function removeDeep(path: string): Promise<void> {
+function removeDeepTree(path: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const child = spawn('rm', ['-rf', '--', path], { stdio: 'ignore', env: { PATH: '/usr/bin:/bin' } });
     child.once('error', reject);

@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { isAbsolute, join, resolve } from 'node:path';
 import { DroverError, UsageError } from '@drover/core/errors';
-import { filtersOff, gitAt, gitIn, type Git } from './git.ts';
+import { gitFiltersOff, gitAt, gitIn, type Git } from './git.ts';
 
 const GIT_OLDEST = [2, 38] as const; // the first version that merges without a checkout
 const NOT_INCLUDED_MAX = 500;
@@ -40,20 +40,20 @@ export type Repository = {
 /** Throws UsageError if drover can't work with the repository. */
 export async function openRepository(cwd: string, env: Readonly<Record<string, string>>): Promise<Repository> {
   const git = gitIn(cwd, env);
-  await checkVersion(git, cwd);
-  const [folders, config] = await Promise.all([findFolders(git, cwd), readConfig(git, env)]);
+  await checkVersionOfGit(git, cwd);
+  const [folders, config] = await Promise.all([findGitFolders(git, cwd), readRepositoryConfig(git, env)]);
   const opened = { ...folders, ...config };
-  const [state] = await Promise.all([readState(opened, env), refuseSubmodules(opened, env)]);
+  const [state] = await Promise.all([readRepositoryState(opened, env), refuseGitSubmodules(opened, env)]);
   return { ...opened, ...state };
 }
 
 /** Runs git in the user's checkout, without the repository's filters. */
-export function gitOf(
+export function gitOfRepository(
   { gitDir, top, filters, excludesFile }: Pick<Repository, 'gitDir' | 'top' | 'filters' | 'excludesFile'>,
   env: Readonly<Record<string, string>>,
 ): Git {
   const settings = {
-    ...filtersOff(filters),
+    ...gitFiltersOff(filters),
     ...(excludesFile !== undefined && { 'core.excludesFile': excludesFile }),
   };
   return gitAt({ gitDir, workTree: top, settings, env });
@@ -62,27 +62,29 @@ export function gitOf(
 /**
  * Returns the object folder and all that it borrows from, as absolute paths: git follows relative ones only one step.
  */
-export async function objectFolders(objects: string, depth: number = 0): Promise<readonly string[]> {
+export async function gitObjectFolders(objects: string, depth: number = 0): Promise<readonly string[]> {
   const lines = await readFile(join(objects, 'info', 'alternates'), 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return '';
     throw error;
   });
   if (depth >= ALTERNATES_DEPTH_MAX) return [objects];
   const borrowed = lines.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
-  const found = await Promise.all(borrowed.map((path) => objectFolders(resolve(objects, unquoted(path)), depth + 1)));
+  const found = await Promise.all(
+    borrowed.map((path) => gitObjectFolders(resolve(objects, unquotedGitPath(path)), depth + 1)),
+  );
   return [...new Set([objects, ...found.flat()])];
 }
 
-function unquoted(path: string): string {
+function unquotedGitPath(path: string): string {
   return path.startsWith('"') ? path.slice(1, -1).replaceAll(/\\(["\\])/g, '$1') : path;
 }
 
 /** The version of git. Throws UsageError if git is missing or too old. */
 export async function checkGitVersion(cwd: string, env: Readonly<Record<string, string>>): Promise<string> {
-  return checkVersion(gitIn(cwd, env), cwd);
+  return checkVersionOfGit(gitIn(cwd, env), cwd);
 }
 
-async function checkVersion(git: Git, cwd: string): Promise<string> {
+async function checkVersionOfGit(git: Git, cwd: string): Promise<string> {
   const { out } = await git(['version']).catch((error: unknown) => {
     const cause = error instanceof DroverError ? error.cause : undefined;
     if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT' && existsSync(cwd)) {
@@ -98,12 +100,12 @@ async function checkVersion(git: Git, cwd: string): Promise<string> {
 
 type Folders = Pick<Repository, 'top' | 'gitDir' | 'commonDir' | 'objects' | 'objectFormat'>;
 
-async function findFolders(git: Git, cwd: string): Promise<Folders> {
+async function findGitFolders(git: Git, cwd: string): Promise<Folders> {
   const kind = ['rev-parse', '--is-bare-repository', '--is-inside-work-tree'];
   const about = ['--git-dir', '--git-common-dir', '--git-path', 'objects', '--show-object-format'];
   const { out } = await git([...kind, '--path-format=absolute', ...about]).catch((error: unknown) => {
     if (!(error instanceof DroverError)) throw error;
-    throw new UsageError(whyNone(error, cwd));
+    throw new UsageError(whyNoRepository(error, cwd));
   });
   const [isBare, isInside, gitDir = '', commonDir = '', objects = '', objectFormat, ...rest] = out
     .trimEnd()
@@ -125,7 +127,7 @@ async function findFolders(git: Git, cwd: string): Promise<Folders> {
   return { top, gitDir, commonDir, objects, objectFormat };
 }
 
-function whyNone(error: DroverError, cwd: string): string {
+function whyNoRepository(error: DroverError, cwd: string): string {
   const { message } = error;
   if (message.includes('not a git repository')) {
     return `${cwd} is not in a git repository, and drover works on one: go to yours, or make one with git init and a first commit`;
@@ -136,7 +138,7 @@ function whyNone(error: DroverError, cwd: string): string {
 type Config = Pick<Repository, 'identity' | 'excludesFile' | 'filters'>;
 
 // Also reads the user's own config, for name, email and ignored files.
-async function readConfig(git: Git, env: Readonly<Record<string, string>>): Promise<Config> {
+async function readRepositoryConfig(git: Git, env: Readonly<Record<string, string>>): Promise<Config> {
   const wanted = '^(user\\.(name|email)|core\\.excludesfile|filter\\..*)$';
   const { out } = await git(['config', '--null', '--get-regexp', wanted], { accept: [1] });
   const values = new Map<string, string>();
@@ -159,9 +161,9 @@ async function readConfig(git: Git, env: Readonly<Record<string, string>>): Prom
 
 type State = Pick<Repository, 'head' | 'branch' | 'notIncluded'>;
 
-async function readState(opened: Folders & Config, env: Readonly<Record<string, string>>): Promise<State> {
+async function readRepositoryState(opened: Folders & Config, env: Readonly<Record<string, string>>): Promise<State> {
   const args = ['status', '--porcelain=v2', '--branch', '-z', '--no-renames', '--no-ahead-behind'];
-  const { out } = await gitOf(opened, env)([...args, '--untracked-files=normal', '--ignore-submodules=all']);
+  const { out } = await gitOfRepository(opened, env)([...args, '--untracked-files=normal', '--ignore-submodules=all']);
   const entries = out.split('\0').filter((entry) => entry !== '');
   const header = (name: string) =>
     entries.find((entry) => entry.startsWith(`# branch.${name} `))?.slice(`# branch.${name} `.length) ?? '';
@@ -172,17 +174,17 @@ async function readState(opened: Folders & Config, env: Readonly<Record<string, 
       `${branch} in ${opened.top} has no commit yet, and work has to start from one: git add what is there, then git commit; or check out a branch that has one`,
     );
   }
-  return { head, notIncluded: notIncluded(entries), ...(branch !== '(detached)' && { branch }) };
+  return { head, notIncluded: notIncludedFromRepository(entries), ...(branch !== '(detached)' && { branch }) };
 }
 
-function notIncluded(entries: readonly string[]): readonly string[] {
-  const paths = entries.flatMap((entry) => changedPath(entry) ?? []);
+function notIncludedFromRepository(entries: readonly string[]): readonly string[] {
+  const paths = entries.flatMap((entry) => changedPathInRepository(entry) ?? []);
   const more = paths.length - NOT_INCLUDED_MAX;
   return more > 0 ? [...paths.slice(0, NOT_INCLUDED_MAX), `… and ${more} more`] : paths;
 }
 
 /** The path that an entry of `status --porcelain=v2 -z --no-renames` is about. */
-export function changedPath(entry: string): string | undefined {
+export function changedPathInRepository(entry: string): string | undefined {
   switch (entry[0]) {
     case '1':
       return entry.split(' ').slice(8).join(' ');
@@ -195,10 +197,10 @@ export function changedPath(entry: string): string | undefined {
   }
 }
 
-async function refuseSubmodules(opened: Folders & Config, env: Readonly<Record<string, string>>): Promise<void> {
+async function refuseGitSubmodules(opened: Folders & Config, env: Readonly<Record<string, string>>): Promise<void> {
   const list = ['ls-tree', '-r', '-z', '--full-tree', '--format=%(objectmode) %(path)', 'HEAD'];
   // Another check reports a repository without a commit.
-  const { out } = await gitOf(opened, env)(list, { accept: [128] });
+  const { out } = await gitOfRepository(opened, env)(list, { accept: [128] });
   if (!out.includes('160000 ')) return;
   const found = out.split('\0').flatMap((entry) => (entry.startsWith('160000 ') ? [entry.slice(7)] : []));
   if (found.length === 0) return;

@@ -24,7 +24,7 @@ type SetupPlace = { readonly slots: Pick<Slots, 'take'>; readonly settings: Pick
  * Prepares a workspace before the first request: a project that can't be prepared costs nothing. Throws DroverError
  * with `setup.failed`.
  */
-export async function trySetup(
+export async function trySetupOnBase(
   { slots, settings: { setup = [], base } }: SetupPlace,
   owner: Omit<Wish, 'base' | 'signal'>,
   signal: AbortSignal,
@@ -33,16 +33,16 @@ export async function trySetup(
 }
 
 /** Returns the gates that fail and may do so. Throws DroverError with `base.failed` if a gate is red. */
-export async function checkBase({ settings, train }: BaseOrder): Promise<readonly string[]> {
+export async function checkBaseCommit({ settings, train }: BaseOrder): Promise<readonly string[]> {
   if (settings.gates.length === 0) return [];
   const { verdict, red } = await train.baseVerdict();
   if (verdict.passed) return red;
   const { command, reason: output } = verdict;
-  const cause = likelyCause(output, settings);
+  const cause = likelyCauseOfRedBase(output, settings);
   throw new DroverError({ kind: 'base.failed', command, output, ...(cause !== undefined && { cause }) });
 }
 
-function likelyCause(output: string, { setup, dependencies }: BaseOrder['settings']): string | undefined {
+function likelyCauseOfRedBase(output: string, { setup, dependencies }: BaseOrder['settings']): string | undefined {
   if (!MISSING.test(output)) return undefined;
   if (setup === undefined && dependencies === undefined)
     return 'the workspace has no dependencies; --setup auto brings or installs them, --setup "<command>" runs a command';

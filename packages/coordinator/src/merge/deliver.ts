@@ -12,8 +12,8 @@ import { failureOf } from '@drover/core/agent/limits';
 import { DroverError, UsageError } from '@drover/core/errors';
 import type { Delivered, Delivery } from '@drover/protocol/run';
 import { type Git, gitAt } from '../git/git.ts';
-import { type OwnCheckout, fastForward, mergeObstacle } from './own-checkout.ts';
-import { writePatches } from './patches.ts';
+import { type OwnCheckout, fastForwardOwnCheckout, mergeObstacle } from './own-checkout.ts';
+import { writeResultPatches } from './patches.ts';
 
 const COMMIT_CHARS = 8;
 
@@ -31,61 +31,61 @@ export type DeliveryOrder = OwnCheckout & {
   readonly isStrict?: true;
 };
 
-export async function deliver(order: DeliveryOrder, signal: AbortSignal): Promise<Delivered> {
+export async function deliverResult(order: DeliveryOrder, signal: AbortSignal): Promise<Delivered> {
   if (signal.aborted) throw new DroverError(failureOf(signal));
   switch (order.deliver) {
     case 'branch':
-      return deliverBranch(order);
+      return deliverResultBranch(order);
     case 'merge':
-      return deliverMerge(order, signal);
+      return deliverByMerge(order, signal);
     case 'patch':
-      return deliverPatches(order);
+      return deliverAsPatches(order);
   }
 }
 
-async function deliverBranch(order: DeliveryOrder): Promise<Delivered> {
+async function deliverResultBranch(order: DeliveryOrder): Promise<Delivered> {
   const { repository, env, store, run, base, merged, kept } = order;
   const branch = order.resultBranch ?? `drover/${run}/merged`;
   const git = gitAt({ gitDir: repository.gitDir, env });
   const hasLanded = merged !== base;
-  const there = await branchesIn(git, branch);
-  if (order.isStrict === true && hasLanded) await refuseOtherWork(order, branch, there.get(branch));
-  const { branches, names } = branchesFor(run, kept, there);
-  await fetchBranches(git, store, {
+  const there = await listUserBranches(git, branch);
+  if (order.isStrict === true && hasLanded) await refuseBranchOfOtherWork(order, branch, there.get(branch));
+  const { branches, names } = branchesForUnlandedWork(run, kept, there);
+  await fetchResultBranches(git, store, {
     branches: hasLanded ? [{ branch, commit: merged }, ...branches] : branches,
     there,
   });
   return { deliver: 'branch', commit: merged, ...(hasLanded && { branch, next: `git merge ${branch}` }), ...names };
 }
 
-async function deliverMerge(order: DeliveryOrder, signal: AbortSignal): Promise<Delivered> {
+async function deliverByMerge(order: DeliveryOrder, signal: AbortSignal): Promise<Delivered> {
   const { repository, env, store, run, merged, kept } = order;
   const git = gitAt({ gitDir: repository.gitDir, env });
-  const isThere = await holds(git, repository.branch, merged);
+  const isThere = await branchHoldsCommit(git, repository.branch, merged);
   const obstacle = isThere ? undefined : await mergeObstacle(order, signal);
-  if (obstacle !== undefined) return instead(order, obstacle);
+  if (obstacle !== undefined) return deliverBranchInstead(order, obstacle);
 
   // The objects come first; a branch is made only if the user's own branch cannot take the result.
-  const there = await branchesIn(git);
-  const { branches, names } = branchesFor(run, kept, there);
-  await fetchBranches(git, store, { branches, there });
+  const there = await listUserBranches(git);
+  const { branches, names } = branchesForUnlandedWork(run, kept, there);
+  await fetchResultBranches(git, store, { branches, there });
   if (!isThere) {
-    await fetchObjects(git, store, [merged]);
-    const problem = await fastForward(order, merged);
-    if (problem !== undefined) return instead(order, `git could not merge: ${problem}`);
+    await fetchResultObjects(git, store, [merged]);
+    const problem = await fastForwardOwnCheckout(order, merged);
+    if (problem !== undefined) return deliverBranchInstead(order, `git could not merge: ${problem}`);
   }
   const { branch } = repository;
   return { deliver: 'merge', commit: merged, ...(branch !== undefined && { branch }), ...names };
 }
 
 /** Delivers a branch, with the reason why it is not merged. */
-async function instead(order: DeliveryOrder, obstacle: string): Promise<Delivered> {
+async function deliverBranchInstead(order: DeliveryOrder, obstacle: string): Promise<Delivered> {
   if (order.isStrict === true) throw new UsageError(obstacle);
-  return { ...(await deliverBranch(order)), instead: obstacle };
+  return { ...(await deliverResultBranch(order)), instead: obstacle };
 }
 
 /** Throws UsageError if the branch holds commits that are not part of the result. */
-async function refuseOtherWork(order: DeliveryOrder, branch: string, there: string | undefined): Promise<void> {
+async function refuseBranchOfOtherWork(order: DeliveryOrder, branch: string, there: string | undefined): Promise<void> {
   const { store, env, merged } = order;
   if (there === undefined || there === merged) return;
   const git = gitAt({ gitDir: store, env });
@@ -94,14 +94,14 @@ async function refuseOtherWork(order: DeliveryOrder, branch: string, there: stri
 }
 
 // Already delivered before an interruption, or nothing to deliver.
-async function holds(git: Git, branch: string | undefined, commit: string): Promise<boolean> {
+async function branchHoldsCommit(git: Git, branch: string | undefined, commit: string): Promise<boolean> {
   if (branch === undefined) return false;
   // 128: the commit does not exist.
   const { code } = await git(['merge-base', '--is-ancestor', commit, `refs/heads/${branch}`], { accept: [1, 128] });
   return code === 0;
 }
 
-async function deliverPatches({
+async function deliverAsPatches({
   repository,
   env,
   store,
@@ -110,9 +110,13 @@ async function deliverPatches({
   patchFolder,
 }: DeliveryOrder): Promise<Delivered> {
   if (merged === base) return { deliver: 'patch', commit: merged, patches: [] };
-  const { each, combined } = await writePatches(gitAt({ gitDir: store, env }), { base, merged, folder: patchFolder });
+  const { each, combined } = await writeResultPatches(gitAt({ gitDir: store, env }), {
+    base,
+    merged,
+    folder: patchFolder,
+  });
   // From a folder below the top, git would silently leave out everything outside it.
-  const next = `git -C ${quoted(repository.top)} apply ${quoted(combined)}`;
+  const next = `git -C ${quoteResultBranch(repository.top)} apply ${quoteResultBranch(combined)}`;
   return { deliver: 'patch', commit: merged, patches: [...each, combined], next };
 }
 
@@ -121,7 +125,7 @@ type TaskBranches = { readonly branches: readonly Branch[]; readonly names: Pick
 
 type Branches = ReadonlyMap<string, string>; // branch names with their commits
 
-async function branchesIn(git: Git, ...more: readonly string[]): Promise<Branches> {
+async function listUserBranches(git: Git, ...more: readonly string[]): Promise<Branches> {
   const wanted = ['refs/heads/drover/', ...more.map((branch) => `refs/heads/${branch}`)];
   const { out } = await git(['for-each-ref', '--format=%(objectname) %(refname:lstrip=2)', ...wanted]);
   const lines = out.split('\n').filter((line) => line !== '');
@@ -129,7 +133,7 @@ async function branchesIn(git: Git, ...more: readonly string[]): Promise<Branche
 }
 
 /** Returns the branches for the work of tasks that did not land. */
-function branchesFor(run: string, kept: readonly KeptWork[], there: Branches): TaskBranches {
+function branchesForUnlandedWork(run: string, kept: readonly KeptWork[], there: Branches): TaskBranches {
   const renamed: Record<string, string> = {};
   const branches = kept.map(({ task, commit }) => {
     const branch = `drover/${run}/${task}`;
@@ -141,21 +145,21 @@ function branchesFor(run: string, kept: readonly KeptWork[], there: Branches): T
   return { branches, names: Object.keys(renamed).length === 0 ? {} : { renamed } };
 }
 
-async function fetchBranches(
+async function fetchResultBranches(
   git: Git,
   store: string,
   { branches, there }: { readonly branches: readonly Branch[]; readonly there: Branches },
 ): Promise<void> {
   // Git refuses to fetch into a checked-out branch, even if there is nothing to fetch.
   const missing = branches.filter(({ branch, commit }) => there.get(branch) !== commit);
-  await fetchObjects(
+  await fetchResultObjects(
     git,
     store,
     missing.map(({ branch, commit }) => `${commit}:refs/heads/${branch}`),
   );
 }
 
-async function fetchObjects(git: Git, store: string, refspecs: readonly string[]): Promise<void> {
+async function fetchResultObjects(git: Git, store: string, refspecs: readonly string[]): Promise<void> {
   if (refspecs.length === 0) return;
   // Disables additions of the repository's config to a fetch, but not the check for forced updates, without which a
   // branch with other content would be overwritten.
@@ -164,6 +168,6 @@ async function fetchObjects(git: Git, store: string, refspecs: readonly string[]
   await git(['-c', 'protocol.version=2', 'fetch', ...quiet, ...plain, '--atomic', '--', store, ...refspecs]);
 }
 
-function quoted(word: string): string {
+function quoteResultBranch(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

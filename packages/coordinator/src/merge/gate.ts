@@ -10,7 +10,7 @@
 // A gate that the signal stops has no `gate_end` and no verdict.
 
 import type { GateEvent } from '@drover/protocol/events';
-import { type CommandPlace, runCommand, tailOf } from '../slots/shell-command.ts';
+import { type CommandPlace, runSlotCommand, tailOfSlotOutput } from '../slots/shell-command.ts';
 import type { Workspace } from '../slots/slots.ts';
 
 export type GateResult = { readonly passed: boolean; readonly output: string };
@@ -43,7 +43,7 @@ export type Verdict =
   | { readonly passed: true }
   | { readonly passed: false; readonly command: string; readonly reason: string };
 
-export function gateKey(tree: string, command: string): string {
+export function gateResultKey(tree: string, command: string): string {
   return `${tree} ${command}`;
 }
 
@@ -63,20 +63,20 @@ export class Gates {
 
   /** Returns the gates known to fail on a tree. */
   redOn(tree: string): readonly string[] {
-    return this.#options.gates.filter((command) => this.#results.get(gateKey(tree, command))?.passed === false);
+    return this.#options.gates.filter((command) => this.#results.get(gateResultKey(tree, command))?.passed === false);
   }
 
   #remembered({ tree, than }: Combined): Verdict | undefined {
     for (const command of this.#options.gates) {
-      const result = this.#results.get(gateKey(tree, command));
+      const result = this.#results.get(gateResultKey(tree, command));
       if (result === undefined) return undefined;
-      if (!result.passed && !this.#mayFail(command, than)) return red(command, result);
+      if (!result.passed && !this.#mayFail(command, than)) return redGateVerdict(command, result);
     }
     return { passed: true };
   }
 
   #mayFail(command: string, than: string | undefined): boolean {
-    return than !== undefined && this.#results.get(gateKey(than, command))?.passed === false;
+    return than !== undefined && this.#results.get(gateResultKey(than, command))?.passed === false;
   }
 
   async #try(combined: Combined, signal: AbortSignal): Promise<Verdict> {
@@ -85,8 +85,8 @@ export class Gates {
       for (const command of this.#options.gates) {
         const { path: cwd, sandbox } = workspace;
         const result = await this.#run(command, { combined, cwd, sandbox }, signal);
-        this.#results.set(gateKey(combined.tree, command), result);
-        if (!result.passed && !this.#mayFail(command, combined.than)) return red(command, result);
+        this.#results.set(gateResultKey(combined.tree, command), result);
+        if (!result.passed && !this.#mayFail(command, combined.than)) return redGateVerdict(command, result);
       }
       return { passed: true };
     } finally {
@@ -104,9 +104,9 @@ export class Gates {
     const about = { command, tree, tasks, ...(base && { base }) };
     const place = { cwd, env, outputFolder, sandbox };
     emit({ type: 'gate_start', ...about });
-    const first = await runCommand(command, place, signal);
+    const first = await runSlotCommand(command, place, signal);
     // A gate that timed out is not run a second time.
-    const second = first.passed || first.isTimeout ? undefined : await runCommand(command, place, signal);
+    const second = first.passed || first.isTimeout ? undefined : await runSlotCommand(command, place, signal);
     const passed = (second ?? first).passed;
     const flaky = second?.passed === true;
     const output = flaky ? `red at first, then green; when it was red:\n${first.output}` : (second ?? first).output;
@@ -117,7 +117,7 @@ export class Gates {
 }
 
 /** Returns the smallest number of tasks that is red. All of them together are red, and none of them is green. */
-export async function firstRed(count: number, isGreen: (tasks: number) => Promise<boolean>): Promise<number> {
+export async function firstRedGate(count: number, isGreen: (tasks: number) => Promise<boolean>): Promise<number> {
   let green = 0;
   let firstKnownRed = count;
   while (firstKnownRed - green > 1) {
@@ -128,6 +128,6 @@ export async function firstRed(count: number, isGreen: (tasks: number) => Promis
   return firstKnownRed;
 }
 
-function red(command: string, { output }: GateResult): Verdict {
-  return { passed: false, command, reason: tailOf(output) };
+function redGateVerdict(command: string, { output }: GateResult): Verdict {
+  return { passed: false, command, reason: tailOfSlotOutput(output) };
 }

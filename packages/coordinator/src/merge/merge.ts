@@ -31,12 +31,12 @@ export async function mergeTrees(git: Git, { onto, commit }: Sides): Promise<str
   const [tree = '', ...rest] = out.split('\0');
   // Git also exits with 1 if a commit does not exist, and then prints nothing.
   if (!OBJECT_ID.test(tree)) throw new DroverError({ kind: 'git.failed', args, message: 'there is no such commit' });
-  return code === 0 ? tree : { tree, ...readConflict(rest) };
+  return code === 0 ? tree : { tree, ...readMergeConflict(rest) };
 }
 
 // Output format: entries "<mode> <object> <stage>\t<path>", an empty entry, then records of number of paths, paths,
 // type, message.
-function readConflict(fields: readonly string[]): Pick<Conflict, 'paths' | 'notes'> {
+function readMergeConflict(fields: readonly string[]): Pick<Conflict, 'paths' | 'notes'> {
   const end = fields.indexOf('');
   const paths = new Set(fields.slice(0, end).map((entry) => entry.slice(entry.indexOf('\t') + 1)));
   const notes: string[] = [];
@@ -51,28 +51,32 @@ function readConflict(fields: readonly string[]): Pick<Conflict, 'paths' | 'note
 }
 
 /** Describes the conflict again on resume; undefined if the two do not conflict. */
-export async function conflictMessage(git: Git, sides: Sides): Promise<string | undefined> {
+export async function mergeConflictMessage(git: Git, sides: Sides): Promise<string | undefined> {
   const merged = await mergeTrees(git, sides);
-  return typeof merged === 'string' ? undefined : describeConflict(git, merged, sides);
+  return typeof merged === 'string' ? undefined : describeMergeConflict(git, merged, sides);
 }
 
 /** Describes a conflict for the model that tries again: the paths, and the files with both sides. */
-export async function describeConflict(git: Git, conflict: Conflict, sides: Sides): Promise<string> {
+export async function describeMergeConflict(git: Git, conflict: Conflict, sides: Sides): Promise<string> {
   const shown = conflict.paths.slice(0, PATHS_SHOWN_MAX);
   const more = conflict.paths.length - shown.length;
   const named = (text: string) => text.replaceAll(sides.onto, 'LANDED').replaceAll(sides.commit, 'THIS TASK');
   const notes = conflict.notes.length > 0 ? conflict.notes : conflict.paths;
-  const hunks = await hunksOf(git, sides.onto, { tree: conflict.tree, paths: shown });
+  const hunks = await mergeConflictHunks(git, sides.onto, { tree: conflict.tree, paths: shown });
   return [
     'This task can not be merged: since it began, other work has landed that changes the same places.',
-    bounded(named(notes.map((note) => `- ${note}`).join('\n')), NOTES_CHARS_MAX),
+    boundConflictText(named(notes.map((note) => `- ${note}`).join('\n')), NOTES_CHARS_MAX),
     'The files with both sides in them, as a diff against what has landed (LANDED is what is there now, THIS TASK is what this task made):',
-    bounded(named(hunks), HUNKS_CHARS_MAX),
+    boundConflictText(named(hunks), HUNKS_CHARS_MAX),
     ...(more > 0 ? [`${more} more files conflict.`] : []),
   ].join('\n\n');
 }
 
-async function hunksOf(git: Git, onto: string, { tree, paths }: Pick<Conflict, 'tree' | 'paths'>): Promise<string> {
+async function mergeConflictHunks(
+  git: Git,
+  onto: string,
+  { tree, paths }: Pick<Conflict, 'tree' | 'paths'>,
+): Promise<string> {
   try {
     const options = ['-p', '--no-ext-diff', '--no-textconv', '--no-renames'];
     return (await git(['--literal-pathspecs', 'diff-tree', ...options, onto, tree, '--', ...paths])).out.trim();
@@ -83,6 +87,6 @@ async function hunksOf(git: Git, onto: string, { tree, paths }: Pick<Conflict, '
   }
 }
 
-function bounded(text: string, charsMax: number): string {
+function boundConflictText(text: string, charsMax: number): string {
   return text.length <= charsMax ? text : `${text.slice(0, charsMax).toWellFormed()}\n[… cut …]`;
 }

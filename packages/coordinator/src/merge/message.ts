@@ -26,33 +26,33 @@ export type Described = {
   readonly isCoAuthored?: boolean; // adds the trailer that names drover
 };
 
-export function commitMessage({ run, task, title, summary, isCoAuthored = false }: Described): string {
-  const subject = oneLine(title, SUBJECT_CHARS_MAX) || oneLine(task, SUBJECT_CHARS_MAX);
-  const body = harmless(bounded(clean(summary).trim(), BODY_CHARS_MAX));
+export function mergeCommitMessage({ run, task, title, summary, isCoAuthored = false }: Described): string {
+  const subject = messageOnOneLine(title, SUBJECT_CHARS_MAX) || messageOnOneLine(task, SUBJECT_CHARS_MAX);
+  const body = harmlessMergeMessage(boundMergeMessage(cleanMergeMessage(summary).trim(), BODY_CHARS_MAX));
   const trailers = [
-    `${RUN_TRAILER}: ${oneLine(run, SUBJECT_CHARS_MAX)}`,
-    `${TASK_TRAILER}: ${oneLine(task, SUBJECT_CHARS_MAX)}`,
+    `${RUN_TRAILER}: ${messageOnOneLine(run, SUBJECT_CHARS_MAX)}`,
+    `${TASK_TRAILER}: ${messageOnOneLine(task, SUBJECT_CHARS_MAX)}`,
     ...(isCoAuthored ? [CO_AUTHOR] : []),
   ].join('\n');
   // Git reads trailers from the last paragraph only.
-  return `${[harmless(subject), body, trailers].filter((part) => part !== '').join('\n\n')}\n`;
+  return `${[harmlessMergeMessage(subject), body, trailers].filter((part) => part !== '').join('\n\n')}\n`;
 }
 
-function oneLine(text: string, charsMax: number): string {
-  return bounded(clean(text).replace(/\s+/g, ' ').trim(), charsMax);
+function messageOnOneLine(text: string, charsMax: number): string {
+  return boundMergeMessage(cleanMergeMessage(text).replace(/\s+/g, ' ').trim(), charsMax);
 }
 
-function clean(text: string): string {
+function cleanMergeMessage(text: string): string {
   return text.toWellFormed().replace(LINE_ENDS, '\n').replace(UNSEEN, '');
 }
 
-function harmless(text: string): string {
+function harmlessMergeMessage(text: string): string {
   return text
     .split('\n')
     .map((line) => (MISLEADING.test(line) ? `> ${line.trimStart()}` : line.trimEnd()))
     .join('\n');
 }
 
-function bounded(text: string, charsMax: number): string {
+function boundMergeMessage(text: string, charsMax: number): string {
   return text.length <= charsMax ? text : `${text.slice(0, charsMax - 1).toWellFormed()}…`;
 }

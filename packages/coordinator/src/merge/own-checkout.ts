@@ -41,7 +41,7 @@ export async function mergeObstacle(checkout: OwnCheckout, signal: AbortSignal):
     return `you are no longer on ${repository.branch}, but ${branch === '' ? 'on no branch' : `on ${branch}`}`;
   }
   const head = (await git(['rev-parse', '--verify', 'HEAD'])).out.trim();
-  if (head !== base && !(await isPart(checkout, head)))
+  if (head !== base && !(await isPartOfMergeResult(checkout, head)))
     return `${branch} has moved since the run began (${base.slice(0, 12)} to ${head.slice(0, 12)})`;
 
   const status = [
@@ -52,7 +52,7 @@ export async function mergeObstacle(checkout: OwnCheckout, signal: AbortSignal):
     '--untracked-files=no',
     '--ignore-submodules=dirty',
   ];
-  const { exitCode, output } = await ownGit(checkout, status, signal);
+  const { exitCode, output } = await gitOfOwnCheckout(checkout, status, signal);
   if (exitCode !== 0) return `git status fails in ${repository.top}: ${output.slice(0, PROBLEM_CHARS_MAX)}`;
   const changed = output.split('\0').flatMap((entry) => (entry === '' ? [] : [entry.slice(3)]));
   if (changed.length === 0) return undefined;
@@ -62,21 +62,25 @@ export async function mergeObstacle(checkout: OwnCheckout, signal: AbortSignal):
 }
 
 /** True if the result's history contains the commit, as after an earlier delivery. */
-async function isPart({ store, merged, env }: OwnCheckout, commit: string): Promise<boolean> {
+async function isPartOfMergeResult({ store, merged, env }: OwnCheckout, commit: string): Promise<boolean> {
   if (store === undefined || merged === undefined) return false;
   const accept = [1, 128];
   return (await gitAt({ gitDir: store, env })(['merge-base', '--is-ancestor', commit, merged], { accept })).code === 0;
 }
 
 /** Merges. Returns the obstacle in git's words; undefined on success. */
-export async function fastForward(checkout: OwnCheckout, to: string): Promise<string | undefined> {
+export async function fastForwardOwnCheckout(checkout: OwnCheckout, to: string): Promise<string | undefined> {
   const only = ['--ff-only', '--commit', '--no-squash', '--no-autostash', '--no-verify-signatures', '--no-stat'];
   // Runs to its end even on a stop, because an interrupted checkout would be neither the old nor the new state.
-  const { exitCode, output } = await ownGit(checkout, ['merge', '--quiet', ...only, to], new AbortController().signal);
+  const { exitCode, output } = await gitOfOwnCheckout(
+    checkout,
+    ['merge', '--quiet', ...only, to],
+    new AbortController().signal,
+  );
   return exitCode === 0 ? undefined : output.trim().slice(0, PROBLEM_CHARS_MAX) || `exit code ${exitCode}`;
 }
 
-async function ownGit(
+async function gitOfOwnCheckout(
   { repository, env }: OwnCheckout,
   args: readonly string[],
   signal: AbortSignal,

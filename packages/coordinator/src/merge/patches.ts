@@ -12,7 +12,7 @@ const NAME_CHARS_MAX = 60;
 export type Patches = { readonly each: readonly string[]; readonly combined: string };
 
 /** Returns the paths of the files. Existing files with these names are replaced. */
-export async function writePatches(
+export async function writeResultPatches(
   git: Git,
   { base, merged, folder }: { readonly base: string; readonly merged: string; readonly folder: string },
 ): Promise<Patches> {
@@ -31,7 +31,9 @@ export async function writePatches(
     '--no-attach',
   ];
   const unnamed = await mkdtemp(join(folder, '.unnamed-'));
-  const each = tasks.map((task, at) => join(folder, `${String(at + 1).padStart(4, '0')}-${fileName(task)}.patch`));
+  const each = tasks.map((task, at) =>
+    join(folder, `${String(at + 1).padStart(4, '0')}-${resultPatchFileName(task)}.patch`),
+  );
   try {
     await git(['format-patch', '--quiet', ...mail, ...whole, '-o', unnamed, `${base}..${merged}`]);
     for (const [at, path] of each.entries()) await rename(join(unnamed, String(at + 1)), path);
@@ -43,6 +45,6 @@ export async function writePatches(
   return { each, combined };
 }
 
-function fileName(task: string): string {
+function resultPatchFileName(task: string): string {
   return task.replace(/[^\w.-]+/g, '-').slice(0, NAME_CHARS_MAX);
 }

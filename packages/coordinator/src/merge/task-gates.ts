@@ -22,7 +22,7 @@ export type TaskGates = {
 };
 
 /** Returns why the work may not land; undefined if all gates pass. Throws if the signal aborts. */
-export async function gateFailure(given: TaskGates, signal: AbortSignal): Promise<Failure | undefined> {
+export async function taskGateFailure(given: TaskGates, signal: AbortSignal): Promise<Failure | undefined> {
   const { task, gates, workspace, base, store, env, outputFolder, emit } = given;
   if (gates.length === 0) return undefined;
   const commit = given.commit ?? base;

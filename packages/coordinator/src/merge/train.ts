@@ -24,9 +24,9 @@ import { DroverError } from '@drover/core/errors';
 import type { Git } from '../git/git.ts';
 import type { Identity } from '../git/repository.ts';
 import type { Store } from '../store/store.ts';
-import { type Checkout, type GateResult, Gates, type Verdict, firstRed } from './gate.ts';
-import { type Conflict, type Point, describeConflict, mergeTrees } from './merge.ts';
-import { commitMessage } from './message.ts';
+import { type Checkout, type GateResult, Gates, type Verdict, firstRedGate } from './gate.ts';
+import { type Conflict, type Point, describeMergeConflict, mergeTrees } from './merge.ts';
+import { mergeCommitMessage } from './message.ts';
 
 const BATCH_TASKS_MAX = 5;
 const CONFLICTS_TOLD_MAX = 1_000; // paths
@@ -279,7 +279,7 @@ export class MergeTrain {
         this.#start(waiting, head);
         return tree;
       }
-      const message = commitMessage({ ...waiting, run, isCoAuthored });
+      const message = mergeCommitMessage({ ...waiting, run, isCoAuthored });
       const commit =
         tree === onto.tree ? onto.commit : await this.#options.commit({ tree, parent: onto.commit, message, by, when });
       onto = { commit, tree };
@@ -317,7 +317,7 @@ export class MergeTrain {
       const reason = `the gate '${bare.command}' fails on ${head.commit} already, without this task:\n${bare.reason}`;
       return { green: [], red: candidates.map(({ waiting }) => ({ waiting, reason })) };
     }
-    const count = await firstRed(candidates.length, async (tasks) => (await verdict(tasks)).passed);
+    const count = await firstRedGate(candidates.length, async (tasks) => (await verdict(tasks)).passed);
     const worst = await verdict(count);
     const reason = worst.passed ? '' : `the gate '${worst.command}' fails with this task merged:\n${worst.reason}`;
     const culprits = candidates.slice(count - 1, count).map(({ waiting }) => ({ waiting, reason }));
@@ -365,7 +365,7 @@ export class MergeTrain {
   async #refuse(waiting: WaitingTask, conflict: Conflict, head: Point): Promise<void> {
     const again = waiting.mayRetry;
     const conflicts = conflict.paths.slice(0, CONFLICTS_TOLD_MAX);
-    const message = await describeConflict(this.#git, conflict, { onto: head.commit, commit: waiting.commit });
+    const message = await describeMergeConflict(this.#git, conflict, { onto: head.commit, commit: waiting.commit });
     const landing: Landing = { outcome: 'conflict', again, conflicts, onto: head.commit, message };
     this.#settle(waiting, landing, {
       again,

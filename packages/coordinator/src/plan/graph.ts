@@ -18,7 +18,10 @@ export type PlanLimits = {
   readonly agents: readonly string[];
 };
 
-export function problems(tasks: readonly PlannedTask[], { tasksMax, done, agents }: PlanLimits): readonly Problem[] {
+export function planProblems(
+  tasks: readonly PlannedTask[],
+  { tasksMax, done, agents }: PlanLimits,
+): readonly Problem[] {
   const found: Problem[] = [];
   if (tasks.length === 0) found.push({ at: 0, message: 'the plan has no tasks' });
   if (tasks.length > tasksMax)
@@ -28,21 +31,22 @@ export function problems(tasks: readonly PlannedTask[], { tasksMax, done, agents
   tasks.forEach((task, at) => {
     const tell = (message: string) => found.push({ at, message });
     if (!ID.test(task.id) || /\.(lock)?$/.test(task.id) || task.id.includes('..'))
-      tell(`${quoted(task.id)} is no id: use letters, digits, - and _, at most 64`);
+      tell(`${quotedPlanId(task.id)} is no id: use letters, digits, - and _, at most 64`);
     else if (task.id.toLowerCase() === 'merged') tell('the id "merged" is the name of the result; choose another');
-    if (seen.has(task.id)) tell(`the id ${quoted(task.id)} is used twice`);
-    if (done.has(task.id)) tell(`${quoted(task.id)} is done already; give new work a new id`);
+    if (seen.has(task.id)) tell(`the id ${quotedPlanId(task.id)} is used twice`);
+    if (done.has(task.id)) tell(`${quotedPlanId(task.id)} is done already; give new work a new id`);
     if (task.agent !== undefined && !agents.includes(task.agent))
       tell(
-        `there is no agent ${quoted(task.agent)}; ${agents.length === 0 ? 'this project has none' : `there are: ${agents.join(', ')}`}`,
+        `there is no agent ${quotedPlanId(task.agent)}; ${agents.length === 0 ? 'this project has none' : `there are: ${agents.join(', ')}`}`,
       );
     seen.add(task.id);
     for (const id of task.dependsOn) {
-      if (id === task.id) tell(`${quoted(id)} depends on itself`);
-      else if (!ids.has(id) && !done.has(id)) tell(`${quoted(task.id)} depends on ${quoted(id)}, which isn't there`);
+      if (id === task.id) tell(`${quotedPlanId(id)} depends on itself`);
+      else if (!ids.has(id) && !done.has(id))
+        tell(`${quotedPlanId(task.id)} depends on ${quotedPlanId(id)}, which isn't there`);
     }
   });
-  const cycle = found.length === 0 ? cycleIn(tasks) : undefined;
+  const cycle = found.length === 0 ? cycleInPlan(tasks) : undefined;
   if (cycle !== undefined)
     found.push({
       at: tasks.findIndex(({ id }) => id === cycle[0]),
@@ -52,7 +56,7 @@ export function problems(tasks: readonly PlannedTask[], { tasksMax, done, agents
 }
 
 /** Returns the landing order: plan order, with every task after its dependencies. */
-export function inOrder(tasks: readonly PlannedTask[]): readonly PlannedTask[] {
+export function planInOrder(tasks: readonly PlannedTask[]): readonly PlannedTask[] {
   const byId = new Map(tasks.map((task) => [task.id, task]));
   const ordered = new Set<PlannedTask>();
   const place = (task: PlannedTask): void => {
@@ -67,9 +71,9 @@ export function inOrder(tasks: readonly PlannedTask[]): readonly PlannedTask[] {
 }
 
 /** The number of tasks in the longest chain of dependencies. */
-export function longestChain(tasks: readonly PlannedTask[]): number {
+export function longestChainOfPlan(tasks: readonly PlannedTask[]): number {
   const lengths = new Map<string, number>();
-  for (const { id, dependsOn } of inOrder(tasks))
+  for (const { id, dependsOn } of planInOrder(tasks))
     lengths.set(id, 1 + Math.max(0, ...dependsOn.map((each) => lengths.get(each) ?? 0)));
   return Math.max(0, ...lengths.values());
 }
@@ -77,7 +81,7 @@ export function longestChain(tasks: readonly PlannedTask[]): number {
 export type Waits = { readonly dependsOn: readonly string[]; readonly follows: readonly string[] };
 
 /** For each task of an ordered plan: the tasks that must land before it, and those that must only end. */
-export function waits(ordered: readonly PlannedTask[]): ReadonlyMap<string, Waits> {
+export function waitsOfPlan(ordered: readonly PlannedTask[]): ReadonlyMap<string, Waits> {
   const writers = new Overlaps();
   return new Map(
     ordered.map((task, at) => {
@@ -90,7 +94,7 @@ export function waits(ordered: readonly PlannedTask[]): ReadonlyMap<string, Wait
   );
 }
 
-function cycleIn(tasks: readonly PlannedTask[]): readonly string[] | undefined {
+function cycleInPlan(tasks: readonly PlannedTask[]): readonly string[] | undefined {
   const byId = new Map(tasks.map((task) => [task.id, task]));
   const safe = new Set<string>();
   const follow = (id: string, path: readonly string[]): readonly string[] | undefined => {
@@ -110,6 +114,6 @@ function cycleIn(tasks: readonly PlannedTask[]): readonly string[] | undefined {
   return undefined;
 }
 
-function quoted(text: string): string {
+function quotedPlanId(text: string): string {
   return JSON.stringify(text.slice(0, 80));
 }

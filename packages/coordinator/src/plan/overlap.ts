@@ -16,12 +16,12 @@ export class Overlaps {
   readonly #all: { readonly path: string; readonly at: number }[] = [];
 
   add({ files }: PlannedTask, at: number): void {
-    for (const { path, isWhole } of files.map(patternOf)) {
+    for (const { path, isWhole } of files.map(patternOfPlannedFiles)) {
       this.#all.push({ path, at });
       if (!isWhole) this.#begun.push({ path, at });
       else {
-        push(this.#wholes, path, at);
-        for (const folder of foldersOf(path)) push(this.#within, folder, at);
+        pushPlanOverlap(this.#wholes, path, at);
+        for (const folder of foldersOfPlannedPath(path)) pushPlanOverlap(this.#within, folder, at);
       }
     }
   }
@@ -29,31 +29,32 @@ export class Overlaps {
   /** The indexes of added tasks that overlap with it, in ascending order. */
   with({ files }: PlannedTask): readonly number[] {
     const found = new Set<number>();
-    for (const { path, isWhole } of files.map(patternOf)) {
+    for (const { path, isWhole } of files.map(patternOfPlannedFiles)) {
       const begun = isWhole ? this.#begun : this.#all;
       for (const other of begun) if (path.startsWith(other.path) || other.path.startsWith(path)) found.add(other.at);
       if (!isWhole) continue;
       for (const at of this.#within.get(path) ?? []) found.add(at);
-      for (const place of [path, ...foldersOf(path)]) for (const at of this.#wholes.get(place) ?? []) found.add(at);
+      for (const place of [path, ...foldersOfPlannedPath(path)])
+        for (const at of this.#wholes.get(place) ?? []) found.add(at);
     }
     return [...found].sort((a, b) => a - b);
   }
 }
 
-function push(map: Map<string, number[]>, key: string, at: number): void {
+function pushPlanOverlap(map: Map<string, number[]>, key: string, at: number): void {
   const known = map.get(key);
   if (known === undefined) map.set(key, [at]);
   else known.push(at);
 }
 
-function patternOf(pattern: string): Pattern {
+function patternOfPlannedFiles(pattern: string): Pattern {
   const normal = pattern.replace(/^\.\//, '').replace(/\/+$/, '');
   // Brackets are no wildcard here: folders named [id] are more common in plans than character classes.
   const wildcard = normal.search(/[*?{]/);
   return wildcard === -1 ? { path: normal, isWhole: true } : { path: normal.slice(0, wildcard), isWhole: false };
 }
 
-function foldersOf(path: string): readonly string[] {
+function foldersOfPlannedPath(path: string): readonly string[] {
   const folders: string[] = [];
   for (let end = path.lastIndexOf('/'); end > 0; end = path.lastIndexOf('/', end - 1)) folders.push(path.slice(0, end));
   return folders;

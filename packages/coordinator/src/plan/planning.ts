@@ -26,9 +26,9 @@ import { callHooks } from '@drover/core/hooks/call-hooks';
 import { type Extensions, NO_EXTENSIONS } from '@drover/core/hooks/extensions';
 import { SUBMIT_PLAN } from '@drover/core/tools/submit-plan';
 import type { Tool, ToolContext, ToolOutput } from '@drover/core/tools/tool';
-import { agentCatalogue } from './agents.ts';
-import { problems } from './graph.ts';
-import { withReview } from './review.ts';
+import { agentCatalogueForPlan } from './agents.ts';
+import { planProblems } from './graph.ts';
+import { planWithReview } from './review.ts';
 
 const INVALID_MAX = 2;
 const TITLE_CHARS_MAX = 72;
@@ -75,7 +75,7 @@ type PlanResult = { readonly rows: readonly TaskRow[] } | { readonly comment: st
 export type PlanningResult = { readonly result: ExecutionResult; readonly answer: string };
 
 /** Runs the coordinator's turn, including all plans that it submits. */
-export async function plan(planning: Planning, signal: AbortSignal): Promise<PlanningResult> {
+export async function runPlanning(planning: Planning, signal: AbortSignal): Promise<PlanningResult> {
   const { settings, past, extensions = NO_EXTENSIONS, limits, servers } = planning;
   const { context, outlet } = planning.session;
   const emit = (event: Event) => outlet?.emit(event, { worker: 0 });
@@ -86,7 +86,7 @@ export async function plan(planning: Planning, signal: AbortSignal): Promise<Pla
     const round = planning.rounds() + (isBegun ? 0 : 1);
     if (round > settings.roundsMax)
       return { output: `No more plans: ${settings.roundsMax} is the limit. Say what was achieved.`, isError: true };
-    const found = problems(tasks, {
+    const found = planProblems(tasks, {
       tasksMax: settings.tasksMax,
       done: planning.done(),
       agents: extensions.agents.map(({ name }) => name),
@@ -94,8 +94,8 @@ export async function plan(planning: Planning, signal: AbortSignal): Promise<Pla
     const snapshot = session.conversation.snapshot();
     const { callId } = context;
     const executed = async (planned: readonly PlannedTask[], by: Submitted['by']) => {
-      const reviewed = withReview(planned, settings, planning.done());
-      return told(await planning.execute({ tasks: reviewed, by, callId, snapshot }, context.signal));
+      const reviewed = planWithReview(planned, settings, planning.done());
+      return planResultForModel(await planning.execute({ tasks: reviewed, by, callId, snapshot }, context.signal));
     };
     if (found.length === 0 || isBegun) return executed(tasks, 'coordinator');
     invalid += 1;
@@ -105,22 +105,22 @@ export async function plan(planning: Planning, signal: AbortSignal): Promise<Pla
         isError: true,
       };
     planning.warn('the plan made no sense three times, so the whole goal becomes one task');
-    return executed([wholeGoal(settings.goal)], 'fallback');
+    return executed([wholeGoalTask(settings.goal)], 'fallback');
   };
   const session = new Session({
     ...planning.session,
     skills: extensions.skills,
-    ...coordinatorHooks(planning),
+    ...hooksOfCoordinator(planning),
     ...(past !== undefined && { past }),
     limits,
     tools: [...runTools(judged, extensions.skills), ...servedTools(servers.tools, line.call)],
-    judge: async (tool, input) => judgeInRole(planning.policy, tool, input),
+    judge: async (tool, input) => judgeCoordinatorCall(planning.policy, tool, input),
     question: async () => ({ allowed: false, by: 'nobody', always: false }),
     pass: (event) => [event],
   });
   const begin =
     past === undefined || past.turn === 0
-      ? { content: firstWords(settings, extensions.agents) }
+      ? { content: firstPlanWords(settings, extensions.agents) }
       : { resume: true as const };
   const take = async (): Promise<ExecutionResult> => {
     try {
@@ -131,11 +131,11 @@ export async function plan(planning: Planning, signal: AbortSignal): Promise<Pla
   };
   const result = await take();
   if (signal.aborted) throw new DroverError(failureOf(signal));
-  return { result, answer: lastWords(result) };
+  return { result, answer: lastPlanWords(result) };
 }
 
 /** Returns the coordinator's first plan and executes none of it. */
-export async function planOnly(
+export async function runPlanningOnly(
   planning: Omit<Planning, 'execute' | 'rounds' | 'isBegun' | 'done' | 'past'>,
   signal: AbortSignal,
 ): Promise<readonly PlannedTask[] | undefined> {
@@ -161,7 +161,7 @@ export async function planOnly(
     },
   };
   try {
-    const { result } = await plan(whole, AbortSignal.any([signal, enough.signal]));
+    const { result } = await runPlanning(whole, AbortSignal.any([signal, enough.signal]));
     if ('failure' in result.outcome) throw new DroverError(result.outcome.failure);
   } catch (error) {
     if (!(error instanceof DroverError) || found === undefined) throw error;
@@ -170,21 +170,21 @@ export async function planOnly(
 }
 
 /** One task, for a goal that is not worth splitting. */
-function wholeGoal(goal: string): PlannedTask {
+function wholeGoalTask(goal: string): PlannedTask {
   const title = goal.trim().split('\n', 1)[0]?.slice(0, TITLE_CHARS_MAX) ?? goal;
   return { id: 'goal', title, prompt: goal, dependsOn: [], files: [], mode: 'write' };
 }
 
 /** The user's rules for reading also hold for the coordinator, because it reads in the user's own checkout. */
-async function judgeInRole(policy: Policy, tool: Tool, input: Json): Promise<Verdict> {
+async function judgeCoordinatorCall(policy: Policy, tool: Tool, input: Json): Promise<Verdict> {
   if (tool.name === SUBMIT_PLAN) return { effect: 'allow', why: 'it is the coordinator’s' };
   if (tool.access === 'read' || tool.name === FIND_TOOLS) return judge(policy, tool, input);
-  if (tool.served !== undefined) return judgeServed(policy, tool, input);
+  if (tool.served !== undefined) return judgeServedCallOfCoordinator(policy, tool, input);
   return { effect: 'deny', why: 'you coordinate, and change nothing yourself; make it a task of the plan' };
 }
 
 /** The user is never asked about the coordinator's calls, so it may only make those that a rule allows. */
-async function judgeServed(policy: Policy, tool: Tool, input: Json): Promise<Verdict> {
+async function judgeServedCallOfCoordinator(policy: Policy, tool: Tool, input: Json): Promise<Verdict> {
   const verdict = await judge(policy, tool, input);
   if (verdict.effect !== 'ask') return verdict;
   return {
@@ -194,21 +194,21 @@ async function judgeServed(policy: Policy, tool: Tool, input: Json): Promise<Ver
 }
 
 /** Only hooks of the user: the coordinator reads in the user's checkout, where no sandbox is. */
-function coordinatorHooks({ extensions, session }: Planning): Pick<SessionOptions, 'hooks'> {
+function hooksOfCoordinator({ extensions, session }: Planning): Pick<SessionOptions, 'hooks'> {
   const own = extensions?.hooks.filter(({ isOwn }) => isOwn) ?? [];
   const { cwd, env } = session.context;
   const hooks = callHooks(own, session.id, { cwd, env, sandbox: undefined });
   return hooks === undefined ? {} : { hooks };
 }
 
-function firstWords(settings: RunSettings, agents: Extensions['agents']): string {
+function firstPlanWords(settings: RunSettings, agents: Extensions['agents']): string {
   const { goal, notIncluded, roundsMax, tasksMax, gates } = settings;
   const left = notIncluded.slice(0, NOT_INCLUDED_MAX).join(', ');
   return [
     `The goal: ${goal}`,
     `You coordinate. Look at the repository as far as you need to, with the tools that read; then call submit_plan. Each task is done by a worker of its own, in a copy of the repository of its own, at the same time as the others; workers begin with this conversation, so what you have read here they need not read again. What they change is committed and merged in the order of the plan${gates.length === 0 ? '' : `, and must pass: ${gates.join('; ')}`}.`,
     `Make tasks that touch different files, and say with dependsOn where one builds on another. Work that can't be split is one task. A question is answered with tasks of mode read, or by you at once. At most ${tasksMax} tasks a plan and ${roundsMax} plans.`,
-    ...[agentCatalogue(agents) ?? []].flat(),
+    ...[agentCatalogueForPlan(agents) ?? []].flat(),
     'The result of submit_plan says what became of each task. Then either submit a further plan for what failed or was found, or say in a few sentences what was achieved and what was not.',
     ...(rolesOf(settings).review === undefined
       ? []
@@ -217,7 +217,7 @@ function firstWords(settings: RunSettings, agents: Extensions['agents']): string
   ].join('\n\n');
 }
 
-function lastWords({ messages }: ExecutionResult): string {
+function lastPlanWords({ messages }: ExecutionResult): string {
   const last = messages.findLast((message) => message.role === 'assistant');
   return (
     last?.content
@@ -228,7 +228,7 @@ function lastWords({ messages }: ExecutionResult): string {
 }
 
 /** The result of a plan, for the coordinator's model. */
-function told(result: PlanResult): ToolOutput {
+function planResultForModel(result: PlanResult): ToolOutput {
   if ('comment' in result)
     return {
       output: `The user has read the plan and has not approved it. Nothing was executed. The user says:\n${result.comment}\nSubmit a new plan that follows this.`,

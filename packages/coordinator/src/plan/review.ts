@@ -9,7 +9,7 @@ import type { PlannedTask } from '@drover/protocol/plan';
 const ID = 'review';
 
 /** The plan with its review; the same plan if there is nothing to review, or no model for it. */
-export function withReview(
+export function planWithReview(
   tasks: readonly PlannedTask[],
   settings: RunSettings,
   done: ReadonlySet<string>,
@@ -18,21 +18,29 @@ export function withReview(
   const written = tasks.filter(({ mode }) => mode === 'write').map(({ id }) => id);
   if (model === undefined || written.length === 0) return tasks;
   const taken = new Set([...tasks.map(({ id }) => id), ...done]);
-  const prompt = promptOf(settings);
+  const prompt = reviewPrompt(settings);
   return [
     ...tasks,
-    { id: freeId(taken), title: 'Review the result', prompt, dependsOn: written, files: [], mode: 'read', model },
+    {
+      id: freeReviewTaskId(taken),
+      title: 'Review the result',
+      prompt,
+      dependsOn: written,
+      files: [],
+      mode: 'read',
+      model,
+    },
   ];
 }
 
-function freeId(taken: ReadonlySet<string>): string {
+function freeReviewTaskId(taken: ReadonlySet<string>): string {
   for (let n = 1; ; n++) {
     const id = n === 1 ? ID : `${ID}-${n}`;
     if (!taken.has(id)) return id;
   }
 }
 
-function promptOf({ goal, base }: RunSettings): string {
+function reviewPrompt({ goal, base }: RunSettings): string {
   return [
     `Review what the other tasks changed. The goal was: ${goal}`,
     `git log and git diff with the revision ${base.slice(0, 12)}..HEAD show all of it. Read the code around each change.`,

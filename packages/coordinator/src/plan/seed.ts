@@ -26,41 +26,41 @@ export type Seed = {
 export type Planned = { readonly goal: string; readonly tasks: readonly PlannedTask[] };
 
 /** `snapshot` is undefined without a coordinator: the plan came from a file, and only the goal is known. */
-export function seedOf(wanted: Seeding, snapshot: Snapshot | undefined, planned: Planned): Seed {
+export function makeWorkerSeed(wanted: Seeding, snapshot: Snapshot | undefined, planned: Planned): Seed {
   const seeding = wanted === 'full' && snapshot === undefined ? 'brief' : wanted;
-  const messages = messagesOf(seeding, snapshot, planned);
-  const text = beginningOf(snapshot?.system ?? '', messages);
+  const messages = seedMessages(seeding, snapshot, planned);
+  const text = beginningOfSeed(snapshot?.system ?? '', messages);
   const digest = createHash('sha256').update(text).digest('hex').slice(0, 16);
   const summary = { seeding, messages: messages.length, tokens: Math.ceil(text.length / 4), digest };
   if (seeding !== 'full' || snapshot === undefined) return { messages, summary, prompts: new Set() };
-  const prompts = promptsIn(snapshot.messages);
-  return { messages, summary, prompts, shared: beginningOf(snapshot.system, snapshot.messages.slice(0, -1)) };
+  const prompts = seedPromptsIn(snapshot.messages);
+  return { messages, summary, prompts, shared: beginningOfSeed(snapshot.system, snapshot.messages.slice(0, -1)) };
 }
 
-function messagesOf(seeding: Seeding, snapshot: Snapshot | undefined, planned: Planned): readonly Message[] {
+function seedMessages(seeding: Seeding, snapshot: Snapshot | undefined, planned: Planned): readonly Message[] {
   switch (seeding) {
     case 'full':
-      return [...(snapshot?.messages ?? []), closing(snapshot?.messages ?? [])];
+      return [...(snapshot?.messages ?? []), closePlanCallsInSeed(snapshot?.messages ?? [])];
     case 'brief':
-      return [brief(planned)];
+      return [seedBrief(planned)];
     case 'none':
       return [];
   }
 }
 
-function promptsIn(messages: readonly Message[]): ReadonlySet<string> {
+function seedPromptsIn(messages: readonly Message[]): ReadonlySet<string> {
   const last = messages.at(-1);
   const calls = last?.role === 'assistant' ? last.content.filter((part) => part.type === 'tool_call') : [];
   const tasks = calls.flatMap(({ args }) => (isJsonObject(args) && Array.isArray(args['tasks']) ? args['tasks'] : []));
-  return new Set(tasks.map((task) => (isJsonObject(task) ? task['prompt'] : undefined)).filter(isText));
+  return new Set(tasks.map((task) => (isJsonObject(task) ? task['prompt'] : undefined)).filter(isSeedText));
 }
 
-function isText(value: unknown): value is string {
+function isSeedText(value: unknown): value is string {
   return typeof value === 'string';
 }
 
 /** Results for the calls of the coordinator's last answer, which stay open while the plan is executed. */
-function closing(messages: readonly Message[]): Message {
+function closePlanCallsInSeed(messages: readonly Message[]): Message {
   const last = messages.at(-1);
   const calls = last?.role === 'assistant' ? last.content.filter((part) => part.type === 'tool_call') : [];
   return {
@@ -74,7 +74,7 @@ function closing(messages: readonly Message[]): Message {
   };
 }
 
-function brief({ goal, tasks }: Planned): Message {
+function seedBrief({ goal, tasks }: Planned): Message {
   const list = tasks.map(({ id, title, dependsOn }) => {
     const after = dependsOn.length === 0 ? '' : ` (after ${dependsOn.join(', ')})`;
     return `- ${id}: ${title}${after}`;
@@ -95,7 +95,7 @@ export type Assignment = {
 };
 
 /** The first message that is the worker's own. */
-export function assignment({ worker, task, attempt, workspace, isPromptRead, before }: Assignment): string {
+export function seedAssignment({ worker, task, attempt, workspace, isPromptRead, before }: Assignment): string {
   const { id, title, prompt, mode, files } = task;
   return [
     `You are worker ${worker}. Your task is ${id}: ${title}`,
@@ -111,12 +111,12 @@ export function assignment({ worker, task, attempt, workspace, isPromptRead, bef
 }
 
 /** System prompt and messages as one text, to compare prefixes. */
-export function beginningOf(system: string, messages: readonly Message[]): string {
+export function beginningOfSeed(system: string, messages: readonly Message[]): string {
   return [system, ...messages].map((part) => JSON.stringify(part)).join('\n');
 }
 
 /** The offset at which a worker's prefix differs from the shared one; undefined if it does not. */
-export function firstDifference(shared: string, own: string): number | undefined {
+export function firstSeedDifference(shared: string, own: string): number | undefined {
   if (own.startsWith(shared)) return undefined;
   let at = 0;
   while (at < shared.length && shared[at] === own[at]) at += 1;

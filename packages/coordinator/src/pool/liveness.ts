@@ -22,11 +22,11 @@ export type Watched = {
 };
 
 /** Watches for the start of a task: it has been given to a thread, or waits for one that starts. */
-export function awaitStart({ silentMs, onLost }: Watched): Disposable {
+export function awaitThreadStart({ silentMs, onLost }: Watched): Disposable {
   let looks = 0;
   const timer = setInterval(() => {
     looks += 1;
-    if (looks >= START_LOOKS) onLost(silence(looks, silentMs));
+    if (looks >= START_LOOKS) onLost(threadSilenceWords(looks, silentMs));
   }, silentMs / LOOKS_PER_SILENCE);
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
@@ -67,22 +67,22 @@ export class Pulse {
   async #look(): Promise<void> {
     const { silentMs, onLost } = this.#watched;
     this.#looks += 1;
-    const why = silence(this.#looks, silentMs);
+    const why = threadSilenceWords(this.#looks, silentMs);
     if (this.#looks >= DEAF_LOOKS) return onLost(why);
-    if (this.#looks === 1) this.#busyBefore = busyMs(this.#thread);
+    if (this.#looks === 1) this.#busyBefore = threadBusyMs(this.#thread);
     if (this.#looks < LOOKS_PER_SILENCE) return;
-    const spentMs = (await busyMs(this.#thread)) - ((await this.#busyBefore) ?? 0);
+    const spentMs = (await threadBusyMs(this.#thread)) - ((await this.#busyBefore) ?? 0);
     // By now it may have given one.
     if (this.#looks >= LOOKS_PER_SILENCE && spentMs >= silentMs * BUSY_PART) onLost(why);
   }
 }
 
-function silence(looks: number, silentMs: number): string {
+function threadSilenceWords(looks: number, silentMs: number): string {
   return `it gave no sign of life for ${Math.round((looks * silentMs) / LOOKS_PER_SILENCE / 100) / 10} s`;
 }
 
 /** Also of a thread that loops; 0 where it is gone, which is noticed otherwise. */
-async function busyMs(thread: Worker | undefined): Promise<number> {
+async function threadBusyMs(thread: Worker | undefined): Promise<number> {
   // Node has had it since 24.6; without it only a very long silence counts.
   const used = await thread?.cpuUsage?.().catch(() => undefined);
   return used === undefined ? 0 : (used.user + used.system) / 1000;

@@ -83,7 +83,7 @@ export class Unfinished {
   #follow(event: Event): void {
     switch (event.type) {
       case 'tool_execution_start':
-        this.#calls.set(event.callId, labelIn(event));
+        this.#calls.set(event.callId, lostCallLabel(event));
         return;
       case 'tool_execution_end':
         this.#calls.delete(event.callId);
@@ -138,6 +138,6 @@ export class Unfinished {
   }
 }
 
-function labelIn({ callId, toolUseId, callIndex, index, name, summary }: CallLabel): CallLabel {
+function lostCallLabel({ callId, toolUseId, callIndex, index, name, summary }: CallLabel): CallLabel {
   return { callId, toolUseId, callIndex, index, name, summary };
 }

@@ -15,7 +15,7 @@ import type { Displaced, RunTask, TaskSpec } from '@drover/core/task/task';
 import type { TaskOutcome } from '@drover/protocol/outcomes';
 import type { Order } from '@drover/core/task/order';
 import type { LauncherAddress } from '@drover/core/tools/process/launcher';
-import { ThreadAttempt, wordsOf } from './thread-attempt.ts';
+import { ThreadAttempt, wordsOfThreadError } from './thread-attempt.ts';
 import { Threads } from './threads.ts';
 
 // A limit of each thread, and what each further attempt in it adds.
@@ -162,10 +162,10 @@ class Crew {
   // A thread that had no task: one that could not be started, or that fell over something a task had left.
   #notice(error: unknown): void {
     this.#diagnose('a thread without a task was lost', error);
-    for (const attempt of this.#running.keys()) attempt.threadLost(wordsOf(error));
+    for (const attempt of this.#running.keys()) attempt.threadLost(wordsOfThreadError(error));
   }
 
   #diagnose(message: string, error: unknown): void {
-    this.#options.onDiagnostic(message, { error: wordsOf(error) }, 'warn');
+    this.#options.onDiagnostic(message, { error: wordsOfThreadError(error) }, 'warn');
   }
 }

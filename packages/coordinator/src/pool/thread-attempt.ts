@@ -17,7 +17,7 @@ import { type Served, serveTask } from '@drover/core/task/wire';
 import type { LauncherAddress } from '@drover/core/tools/process/launcher';
 import { handled } from '@drover/core/promises';
 import { endOrphans } from '@drover/core/tools/process/tree';
-import { awaitStart } from './liveness.ts';
+import { awaitThreadStart } from './liveness.ts';
 import { Unfinished } from './loss.ts';
 import type { Loss, Tenant, Thread, Threads } from './threads.ts';
 
@@ -79,7 +79,7 @@ export class ThreadAttempt {
   async #start(signal: AbortSignal): Promise<TaskOutcome | Displaced | typeof NOT_STARTED> {
     const { silentMs } = this.#context;
     const { port1, port2 } = new MessageChannel();
-    using starting = awaitStart({ silentMs, onLost: (why) => this.#giveUp(why) });
+    using starting = awaitThreadStart({ silentMs, onLost: (why) => this.#giveUp(why) });
     const served = serveTask(port1, this.#unfinished.link, {
       onBegin: () => {
         this.#hasBegun = true;
@@ -115,7 +115,7 @@ export class ThreadAttempt {
       return await threads.run(order, this.#tenant, this.#end.signal);
     } catch (error) {
       // Before it leaves, so that the thread's loss knows who was in it.
-      this.#thread?.failed(this.#tenant, this.#why ?? wordsOf(error));
+      this.#thread?.failed(this.#tenant, this.#why ?? wordsOfThreadError(error));
       throw error;
     } finally {
       this.#thread?.leave(this.#tenant);
@@ -126,16 +126,16 @@ export class ThreadAttempt {
     const loss = this.#thread?.loss;
     await loss?.gone;
     served.close('heard');
-    this.#why ??= loss?.why ?? wordsOf(error);
+    this.#why ??= loss?.why ?? wordsOfThreadError(error);
     if (signal.aborted) return this.#ended(signal);
     if (loss?.culprit === this.#tenant) return this.#ended(signal);
     if (loss === undefined || !this.#hasBegun) return NOT_STARTED;
-    await endProcesses(this.#unfinished.calls);
+    await endProcessesOfThread(this.#unfinished.calls);
     return this.#displaced(loss);
   }
 
   async #ended(signal: AbortSignal): Promise<TaskOutcome> {
-    await endProcesses(this.#unfinished.calls);
+    await endProcessesOfThread(this.#unfinished.calls);
     return this.#lost(this.#why ?? '', signal);
   }
 
@@ -181,7 +181,7 @@ const NOT_STARTED = Symbol('no thread has begun it');
 const DROPPED = Symbol('it was stopped before its thread began it');
 
 // More than once, because a process may fork between the look and the blow, and because dying takes a moment.
-async function endProcesses(calls: readonly string[]): Promise<void> {
+async function endProcessesOfThread(calls: readonly string[]): Promise<void> {
   for (let round = 0; round < KILL_ROUNDS_MAX; round++) {
     const found = calls.map((callId) => endOrphans(callId));
     if (found.every((count) => count === 0)) return;
@@ -189,6 +189,6 @@ async function endProcesses(calls: readonly string[]): Promise<void> {
   }
 }
 
-export function wordsOf(error: unknown): string {
+export function wordsOfThreadError(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

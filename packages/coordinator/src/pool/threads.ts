@@ -99,7 +99,7 @@ export class Threads {
       .toSorted((a, b) => a.thread.tenants.size - b.thread.tenants.size);
     const [best] = room;
     if (best === undefined) return null;
-    if (isPlaced(placed)) placed.tenant.onPlaced(best.thread);
+    if (isPlacedInThread(placed)) placed.tenant.onPlaced(best.thread);
     return best.candidate;
   }
 
@@ -117,7 +117,7 @@ export class Threads {
   }
 }
 
-function isPlaced(value: unknown): value is Placed {
+function isPlacedInThread(value: unknown): value is Placed {
   return typeof value === 'object' && value !== null && 'tenant' in value;
 }
 

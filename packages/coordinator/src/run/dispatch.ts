@@ -10,7 +10,7 @@ import { describe, type Failure } from '@drover/protocol/failures';
 import { DroverError } from '@drover/core/errors';
 import { isDone, type TaskStatus } from '@drover/protocol/run';
 import type { PlannedTask } from '@drover/protocol/plan';
-import { waits } from '../plan/graph.ts';
+import { waitsOfPlan } from '../plan/graph.ts';
 import { handled } from '@drover/core/promises';
 
 /** Runs `use` as soon as a worker is free, with that worker's number; gives undefined where all was stopped by then. */
@@ -49,17 +49,18 @@ export type Dispatched = {
 
 const BAD: ReadonlySet<TaskStatus> = new Set(['failed', 'conflict', 'gate_failed']);
 
-export function dispatch(plan: Dispatch, signal: AbortSignal): Dispatched {
+export function dispatchTasks(plan: Dispatch, signal: AbortSignal): Dispatched {
   const { ordered, settled, runTask, skip, failuresMax, statusOf } = plan;
   const slots = new WorkerSlots(plan);
-  const waiting = waits(ordered);
+  const waiting = waitsOfPlan(ordered);
   const hasty = new AbortController();
   const stop = AbortSignal.any([signal, hasty.signal]);
   const ends = new Map<string, Promise<TaskStatus>>();
   const all: Promise<TaskStatus>[] = [];
   let failures = [...settled.values()].filter((status) => BAD.has(status)).length;
   const stopIfTooMany = () => {
-    if (failures >= failuresMax && !stop.aborted) hasty.abort(new DroverError(tooMany(failedWords(failures))));
+    if (failures >= failuresMax && !stop.aborted)
+      hasty.abort(new DroverError(tooManyTasksFailed(failedTaskWords(failures))));
   };
   stopIfTooMany();
 
@@ -69,20 +70,23 @@ export function dispatch(plan: Dispatch, signal: AbortSignal): Dispatched {
     await Promise.all(follows.map(async (id) => ends.get(id)));
     const missing = statuses.findIndex((status) => status !== undefined && !isDone(status));
     const reason =
-      whyStopped(signal, hasty.signal) ??
-      (missing === -1 ? undefined : `it depends on ${dependsOn[missing]}, which is ${worded(statuses[missing])}`);
+      whyDispatchStopped(signal, hasty.signal) ??
+      (missing === -1
+        ? undefined
+        : `it depends on ${dependsOn[missing]}, which is ${wordedTaskStatus(statuses[missing])}`);
     const isOver = statusOf?.(task.id) !== undefined;
     const status = isOver || reason === undefined ? await runTask(task, slots.slotAt(-at, stop), stop) : undefined;
     if (status === undefined) {
-      const why = reason ?? whyStopped(signal, hasty.signal) ?? 'no worker was free for it';
+      const why = reason ?? whyDispatchStopped(signal, hasty.signal) ?? 'no worker was free for it';
       skip(task, why, hasty.signal.aborted && !signal.aborted ? failureOf(hasty.signal) : undefined);
       return signal.aborted ? 'cancelled' : 'skipped';
     }
-    if (!isDone(status) && status !== 'cancelled' && plan.failFast) hasty.abort(new DroverError(tooMany(FAILED_FAST)));
+    if (!isDone(status) && status !== 'cancelled' && plan.failFast)
+      hasty.abort(new DroverError(tooManyTasksFailed(FAILED_FAST)));
     if (BAD.has(status)) failures += 1;
     stopIfTooMany();
     const why = plan.whyStop?.();
-    if (why !== undefined && !stop.aborted) hasty.abort(new DroverError(tooMany(why)));
+    if (why !== undefined && !stop.aborted) hasty.abort(new DroverError(tooManyTasksFailed(why)));
     return status;
   };
   const begin = (task: PlannedTask, end: Promise<TaskStatus>): void => {
@@ -96,14 +100,14 @@ export function dispatch(plan: Dispatch, signal: AbortSignal): Dispatched {
     begin(task, known === undefined ? settle(task, at) : Promise.resolve(known));
   });
   return {
-    done: allSettled(all),
+    done: allTasksSettled(all),
     start: (tasks) => tasks.forEach((task) => begin(task, settle(task, all.length))),
-    why: () => whyStopped(signal, hasty.signal),
+    why: () => whyDispatchStopped(signal, hasty.signal),
   };
 }
 
 /** Waits for all, even if one throws, and for those that are added meanwhile: no work may continue afterwards. */
-async function allSettled(all: readonly Promise<unknown>[]): Promise<void> {
+async function allTasksSettled(all: readonly Promise<unknown>[]): Promise<void> {
   for (let count = -1; count !== all.length;) {
     count = all.length;
     await Promise.allSettled(all);
@@ -161,21 +165,21 @@ class WorkerSlots {
   }
 }
 
-function whyStopped(signal: AbortSignal, hasty: AbortSignal): string | undefined {
+function whyDispatchStopped(signal: AbortSignal, hasty: AbortSignal): string | undefined {
   if (signal.aborted) return 'interrupted before it was started';
   return hasty.aborted ? describe(failureOf(hasty)) : undefined;
 }
 
 const FAILED_FAST = 'another task failed, and --fail-fast stops at the first';
 
-function failedWords(failures: number): string {
+function failedTaskWords(failures: number): string {
   return `${failures} ${failures === 1 ? 'task has' : 'tasks have'} failed, and no more may`;
 }
 
-function tooMany(message: string): Failure {
+function tooManyTasksFailed(message: string): Failure {
   return { kind: 'limit.reached', limit: 'failures', message };
 }
 
-function worded(status: TaskStatus | undefined): string {
+function wordedTaskStatus(status: TaskStatus | undefined): string {
   return status === 'gate_failed' ? 'stopped by a gate' : status === 'conflict' ? 'in conflict' : (status ?? 'unknown');
 }

@@ -8,12 +8,12 @@ import type { TaskMessage } from '@drover/core/task/link';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { attemptTask, type AttemptEnd, type AttemptContext } from '../attempt/attempt.ts';
-import { dispatch, type Dispatch, type Dispatched, type Limiter, type WorkerSlot } from './dispatch.ts';
-import { agentOf, withAgent } from '../plan/agents.ts';
-import { inOrder, waits, type Waits } from '../plan/graph.ts';
+import { dispatchTasks, type Dispatch, type Dispatched, type Limiter, type WorkerSlot } from './dispatch.ts';
+import { plannedAgentOfTask, planWithAgent } from '../plan/agents.ts';
+import { planInOrder, waitsOfPlan, type Waits } from '../plan/graph.ts';
 import type { RunControl, StartAgain } from '../control/run-control.ts';
 import type { Git } from '../git/git.ts';
-import { conflictMessage } from '../merge/merge.ts';
+import { mergeConflictMessage } from '../merge/merge.ts';
 import type { MergeTrain } from '../merge/train.ts';
 import type { RunHistory } from './history.ts';
 import type { Seed } from '../plan/seed.ts';
@@ -58,17 +58,17 @@ export type KnownResult = { readonly commit?: string; readonly files: readonly s
 
 export async function executePlan(plan: Plan, conditions: ExecuteContext, signal: AbortSignal): Promise<void> {
   const { ledger, canary } = conditions;
-  const ordered = inOrder(plan.tasks);
-  const waiting = waits(ordered);
+  const ordered = planInOrder(plan.tasks);
+  const waiting = waitsOfPlan(ordered);
   const isOpen = ({ id }: PlannedTask) => ledger.status(id) === undefined;
-  expectOpen(
+  expectOpenRun(
     ordered.filter((task) => task.mode === 'write' && isOpen(task)),
     waiting,
     conditions,
   );
-  const skip = skipper(conditions, signal);
+  const skip = taskSkipper(conditions, signal);
   const refusals = new Refusals();
-  const work = worker({ plan, conditions, waiting, skip, refusals }, signal);
+  const work = dispatchingWorker({ plan, conditions, waiting, skip, refusals }, signal);
   const ahead = canary?.tasks ?? ordered.length;
   await work(ordered.slice(0, ahead));
   const others = ordered.slice(ahead);
@@ -96,7 +96,7 @@ class Refusals {
   }
 }
 
-function expectOpen(
+function expectOpenRun(
   open: readonly PlannedTask[],
   waiting: ReadonlyMap<string, Waits>,
   { train, ledger }: ExecuteContext,
@@ -111,7 +111,7 @@ function expectOpen(
   for (const id of ledger.sentBack) if (open.some((task) => task.id === id)) train.sendBack(id);
 }
 
-function skipper({ context, train }: ExecuteContext, signal: AbortSignal): Dispatch['skip'] {
+function taskSkipper({ context, train }: ExecuteContext, signal: AbortSignal): Dispatch['skip'] {
   return (task, reason, failure) => {
     const status = signal.aborted ? 'cancelled' : 'skipped';
     if (task.mode === 'write') train.withdraw(task.id);
@@ -129,12 +129,12 @@ type Execution = {
 };
 
 /** Returns a function that dispatches tasks of the plan; the first of all of them warms the cache. */
-function worker({ plan, conditions, waiting, skip, refusals }: Execution, signal: AbortSignal) {
+function dispatchingWorker({ plan, conditions, waiting, skip, refusals }: Execution, signal: AbortSignal) {
   const { train, ledger, workers, limit, failFast, failuresMax, control } = conditions;
   const warm = new WarmUp();
   const runTask: Dispatch['runTask'] = async (task, slot, stop) => {
     const waits = waiting.get(task.id);
-    const status = await settleTask({ task, plan, conditions, slot, warm, waits, refusals }, stop);
+    const status = await finishTaskOfRun({ task, plan, conditions, slot, warm, waits, refusals }, stop);
     if (status !== undefined && status !== 'landed' && task.mode === 'write') train.withdraw(task.id);
     return status;
   };
@@ -144,14 +144,14 @@ function worker({ plan, conditions, waiting, skip, refusals }: Execution, signal
   const statusOf = (task: string) => ledger.status(task);
   return async (ordered: readonly PlannedTask[]): Promise<void> => {
     const options = { ...limits, ordered, settled: ledger.statuses(), skip, runTask, whyStop, held, statusOf };
-    const work = dispatch(options, signal);
-    control.executing(startingAgain({ plan, conditions, waiting }, work));
+    const work = dispatchTasks(options, signal);
+    control.executing(startTaskAgain({ plan, conditions, waiting }, work));
     await work.done.finally(() => control.executing(undefined));
   };
 }
 
 /** Reopens tasks in the journal and starts them with those that are at work. */
-function startingAgain(
+function startTaskAgain(
   { plan, conditions, waiting }: Pick<Execution, 'plan' | 'conditions' | 'waiting'>,
   work: Dispatched,
 ): StartAgain {
@@ -159,8 +159,8 @@ function startingAgain(
     if (work.why() !== undefined) return work.why();
     conditions.context.tell({ type: 'tasks_reopened', tasks, live: true }, {});
     const ids = new Set(tasks.map(({ id }) => id));
-    const ordered = inOrder(plan.tasks).filter(({ id }) => ids.has(id));
-    expectOpen(
+    const ordered = planInOrder(plan.tasks).filter(({ id }) => ids.has(id));
+    expectOpenRun(
       ordered.filter(({ mode }) => mode === 'write'),
       waiting,
       conditions,
@@ -181,7 +181,7 @@ type TaskContext = {
 };
 
 /** Moves a task on, step by step, until the ledger has its status. Undefined if no worker slot was free in time. */
-async function settleTask(work: TaskContext, signal: AbortSignal): Promise<TaskStatus | undefined> {
+async function finishTaskOfRun(work: TaskContext, signal: AbortSignal): Promise<TaskStatus | undefined> {
   const { task, conditions, slot } = work;
   const { context, ledger, known } = conditions;
   if (ledger.status(task.id) === undefined) context.tell({ type: 'task_ready' }, { task: task.id });
@@ -189,14 +189,14 @@ async function settleTask(work: TaskContext, signal: AbortSignal): Promise<TaskS
     const { step, attempts, conflicts } = ledger.task(task.id);
     const found = attempts + conflicts === 0 ? known.get(task.id) : undefined;
     if (step.at === 'over') return step.status;
-    if (step.at === 'landing') await land(work, step);
-    else if (found !== undefined) tellKnown(context, task, found);
-    else if ((await slot((worker) => attemptUnlessOver(work, worker, signal))) === undefined)
+    if (step.at === 'landing') await landTaskOfRun(work, step);
+    else if (found !== undefined) tellKnownTask(context, task, found);
+    else if ((await slot((worker) => attemptTaskUnlessOver(work, worker, signal))) === undefined)
       return ledger.status(task.id);
   }
 }
 
-async function land({ task, conditions }: TaskContext, { commit, summary }: LandingStep): Promise<void> {
+async function landTaskOfRun({ task, conditions }: TaskContext, { commit, summary }: LandingStep): Promise<void> {
   const { context, train, ledger } = conditions;
   const mayRetry = ledger.task(task.id).conflicts < CONFLICTS_MAX;
   await train.land({ task: task.id, commit, title: context.redact(task.title), summary, mayRetry });
@@ -205,30 +205,38 @@ async function land({ task, conditions }: TaskContext, { commit, summary }: Land
 type LandingStep = Extract<TaskStep, { readonly at: 'landing' }>;
 
 /** Ends a task with the result that an earlier run found. */
-function tellKnown({ run, tell }: AttemptContext, { id }: PlannedTask, { commit, files, summary }: KnownResult): void {
+function tellKnownTask(
+  { run, tell }: AttemptContext,
+  { id }: PlannedTask,
+  { commit, files, summary }: KnownResult,
+): void {
   const left = commit === undefined ? {} : { commit, branch: `drover/${run}/${id}` };
   const end = { type: 'task_end', status: 'finished', again: false, usage: NO_USAGE, cached: true } as const;
   tell({ ...end, files, summary, ...left }, { task: id });
 }
 
 /** The user may have cancelled the task while it waited for a worker. */
-async function attemptUnlessOver(work: TaskContext, worker: number, signal: AbortSignal): Promise<'over' | AttemptEnd> {
+async function attemptTaskUnlessOver(
+  work: TaskContext,
+  worker: number,
+  signal: AbortSignal,
+): Promise<'over' | AttemptEnd> {
   const isOver = work.conditions.ledger.status(work.task.id) !== undefined;
-  return isOver ? 'over' : attempt(work, worker, signal);
+  return isOver ? 'over' : makeNextAttempt(work, worker, signal);
 }
 
 /** Makes the next attempt, or continues the one that was cut off. */
-async function attempt(work: TaskContext, worker: number, signal: AbortSignal): Promise<AttemptEnd> {
+async function makeNextAttempt(work: TaskContext, worker: number, signal: AbortSignal): Promise<AttemptEnd> {
   const { task, conditions, warm } = work;
   const { context, ledger, past, attemptsMax, control } = conditions;
   const { system } = work.plan;
-  const seed = withAgent(work.plan.seed, agentOf(context.extensions, task));
+  const seed = planWithAgent(work.plan.seed, plannedAgentOfTask(context.extensions, task));
   const { step, attempts, failures, retry, onto, told } = ledger.task(task.id);
   const cutOff = step.at === 'attempting' ? step : undefined;
   const number = cutOff?.attempt ?? attempts + 1;
-  const base = cutOff?.base ?? onto ?? baseOf(task.id, work.waits, conditions);
-  const reason = retry && (await reasonOf(retry, context.slots.store.git));
-  const before = reason && [reason, ...toldWords(told)].join('\n\n');
+  const base = cutOff?.base ?? onto ?? baseOfTask(task.id, work.waits, conditions);
+  const reason = retry && (await reasonOfNextAttempt(retry, context.slots.store.git));
+  const before = reason && [reason, ...toldTaskWords(told)].join('\n\n');
   const history = cutOff && past?.attempt({ task: task.id, attempt: number }, seed.messages);
   const details = { ...(before !== undefined && { before }), ...(history !== undefined && { past: history }) };
   const turns = { turn: warm.turn, onAnswer: warm.done };
@@ -244,18 +252,18 @@ async function attempt(work: TaskContext, worker: number, signal: AbortSignal): 
     controlled.close();
     warm.done();
   });
-  tellLost(context, task.id, end.status === 'finished' ? ledger.task(task.id).messages : undefined);
+  tellLostTask(context, task.id, end.status === 'finished' ? ledger.task(task.id).messages : undefined);
   // Counted before it lands: the merge may take long, and the provider has answered.
   work.refusals.take(end.status === 'failed' ? end.failure : undefined);
   return end;
 }
 
 /** Messages of the user to earlier attempts, which a new worker has not heard. */
-function toldWords(told: readonly string[] = []): readonly string[] {
+function toldTaskWords(told: readonly string[] = []): readonly string[] {
   return told.length === 0 ? [] : ['The user wrote to the worker before you:', ...told];
 }
 
-function tellLost({ tell }: AttemptContext, task: string, messages: readonly TaskMessage[] = []): void {
+function tellLostTask({ tell }: AttemptContext, task: string, messages: readonly TaskMessage[] = []): void {
   for (const { text } of messages)
     tell(
       { type: 'warning', message: `your message came after the last step of ${task} and was not delivered: ${text}` },
@@ -264,12 +272,12 @@ function tellLost({ tell }: AttemptContext, task: string, messages: readonly Tas
 }
 
 /** Why there is another attempt, in the same words before and after a crash. */
-async function reasonOf({ reason, conflict }: Retry, git: Git): Promise<string> {
-  return (conflict && (await conflictMessage(git, conflict))) ?? reason;
+async function reasonOfNextAttempt({ reason, conflict }: Retry, git: Git): Promise<string> {
+  return (conflict && (await mergeConflictMessage(git, conflict))) ?? reason;
 }
 
 /** A task starts from the head that holds the last of the tasks it waited for, or that its reopening found. */
-function baseOf(task: string, waiting: Waits | undefined, { base, ledger }: ExecuteContext): string {
+function baseOfTask(task: string, waiting: Waits | undefined, { base, ledger }: ExecuteContext): string {
   const before = new Set([...(waiting?.dependsOn ?? []), ...(waiting?.follows ?? [])]);
   const { landedBefore = 0 } = ledger.task(task);
   return [...ledger.landed].findLast(([id], at) => before.has(id) || at < landedBefore)?.[1] ?? base;

@@ -15,7 +15,7 @@ import type { RunSettings } from '@drover/protocol/run';
 import { SUBMIT_PLAN } from '@drover/core/tools/submit-plan';
 import type { Spending } from '../admission/purse.ts';
 import { TaskLedger } from './tasks.ts';
-import { gateKey } from '../merge/gate.ts';
+import { gateResultKey } from '../merge/gate.ts';
 import { RunState } from '../view/state.ts';
 
 type PlanRecord = Extract<Recorded, { readonly type: 'plan_ready' }>;
@@ -43,7 +43,7 @@ export class RunHistory {
   }
 
   get settings(): RunSettings {
-    return settingsIn(this.#start ?? {});
+    return settingsInRunHistory(this.#start ?? {});
   }
 
   get startedAt(): string {
@@ -106,7 +106,7 @@ export class RunHistory {
         return;
       case 'gate_end':
         // A task's own gates are run in its workspace, where there may be more than the tree.
-        if (record.task === undefined) this.gates.set(gateKey(record.tree, record.command), record);
+        if (record.task === undefined) this.gates.set(gateResultKey(record.tree, record.command), record);
         return;
       case 'tasks_reopened':
         // A gate may fail for a while only, and the user wants to try again.
@@ -196,14 +196,14 @@ class PlanningFold {
       last?.type === 'tool_execution_end' &&
       last.callId !== this.#callId &&
       last.output === notRun(this.#ended);
-    if (isUnanswered) this.records = withCallOpen(this.records, last.callId);
+    if (isUnanswered) this.records = runHistoryWithOpenCall(this.records, last.callId);
     this.#ended = undefined;
-    if (this.#ledger.openTasks().length > 0) this.records = withCallOpen(this.records, this.#callId);
+    if (this.#ledger.openTasks().length > 0) this.records = runHistoryWithOpenCall(this.records, this.#callId);
   }
 }
 
 /** The coordinator's records up to the call's end. Later answers are dropped; their usage still counts. */
-function withCallOpen(records: Recorded[], callId: string | undefined): Recorded[] {
+function runHistoryWithOpenCall(records: Recorded[], callId: string | undefined): Recorded[] {
   const end = records.findIndex((record) => record.type === 'tool_execution_end' && record.callId === callId);
   if (callId === undefined || end < 0) return records;
   return [...records.slice(0, end), ...records.slice(end).filter(({ type }) => type === 'usage')];
@@ -214,12 +214,12 @@ type Whose = { readonly task: string; readonly attempt: number };
 const NO_SETTINGS = new Set(['v', 'seq', 'at', 'run', 'type', 'resumed']);
 
 /** The settings of the run. They also hold after a resume. */
-function settingsIn(start: object): RunSettings {
+function settingsInRunHistory(start: object): RunSettings {
   return Object.fromEntries(Object.entries(start).filter(([key]) => !NO_SETTINGS.has(key))) as unknown as RunSettings;
 }
 
 /** The history of one worker, from all records of its run. */
-export function readAgentHistory(
+export function readAgentHistoryOfRun(
   records: readonly Recorded[],
   whose: Whose,
   seed: readonly Message[],
@@ -229,7 +229,7 @@ export function readAgentHistory(
 }
 
 /** The warning about requests that were under way at a crash. */
-export function lostWords(lost: number): string | undefined {
+export function lostRunWords(lost: number): string | undefined {
   if (lost === 0) return undefined;
   const [requests, they] = lost === 1 ? ['a request was', 'it'] : [`${lost} requests were`, 'they'];
   return `${requests} under way when the run was interrupted, and what ${they} cost is unknown: the most that ${they} can have cost counts as spent`;

@@ -25,34 +25,34 @@ import { runDefinitions } from '@drover/core/tools/builtin';
 import type { ToolServers } from '@drover/core/tools/served/tool-servers';
 import type { RunAdmission } from '../admission/admission.ts';
 import type { AttemptContext } from '../attempt/attempt.ts';
-import { differences, fingerprint } from '../git/audit.ts';
-import { canaryOf } from '../batch/canary.ts';
+import { differencesOfRepository, fingerprintRepository } from '../git/audit.ts';
+import { openCanary } from '../batch/canary.ts';
 import type { RunControl } from '../control/run-control.ts';
 import { executePlan, type ExecuteContext, type KnownResult } from './execute.ts';
 import {
-  asError,
-  asFailure,
-  mayDeliver,
-  countLines,
-  resultFailure,
+  runErrorOf,
+  runFailureOf,
+  mayDeliverRun,
+  countLandedLines,
+  failureOfRunResult,
   runEnd,
   type Ended,
   type RunEnd,
   type RunEnding,
 } from './end.ts';
 import type { Limiter } from './dispatch.ts';
-import { deliver } from '../merge/deliver.ts';
-import { checkBase, trySetup } from '../merge/base-check.ts';
+import { deliverResult } from '../merge/deliver.ts';
+import { checkBaseCommit, trySetupOnBase } from '../merge/base-check.ts';
 import { MergeTrain } from '../merge/train.ts';
-import { lostWords, readAgentHistory, type RunHistory, type Writable } from './history.ts';
-import { isKept, TaskLedger } from './tasks.ts';
+import { lostRunWords, readAgentHistoryOfRun, type RunHistory, type Writable } from './history.ts';
+import { isAttemptKeptInLedger, TaskLedger } from './tasks.ts';
 import { approvedPlan, type ApprovePlan, type PlanAnswer } from '../plan/approval.ts';
-import { plan, type GivenPlan } from '../plan/planning.ts';
+import { runPlanning, type GivenPlan } from '../plan/planning.ts';
 import { FALLBACK, type Repository } from '../git/repository.ts';
-import { seedOf } from '../plan/seed.ts';
-import { withAgentModels } from '../plan/agents.ts';
+import { makeWorkerSeed } from '../plan/seed.ts';
+import { planWithAgentModels } from '../plan/agents.ts';
 import { RunHooks } from '../hooks/run-hooks.ts';
-import { rowsOf, RunState } from '../view/state.ts';
+import { taskRowsOfState, RunState } from '../view/state.ts';
 import type { Slots, Workspaces } from '../slots/slots.ts';
 import { bestEffort, handled } from '@drover/core/promises';
 
@@ -139,14 +139,14 @@ class Run {
   async toTheEnd(outer: AbortSignal): Promise<RunEnd> {
     const signal = AbortSignal.any([outer, this.#stop.signal]);
     const { repository, env, slots, settings, servers, past, bus, control } = this.#options;
-    const looking = fingerprint(repository, env);
+    const looking = fingerprintRepository(repository, env);
     handled(looking); // awaited below
-    slots.reclaim(({ task, attempt }) => isKept(this.#ledger.task(task), attempt));
+    slots.reclaim(({ task, attempt }) => isAttemptKeptInLedger(this.#ledger.task(task), attempt));
     // Attempts that were cut off go on in those they have.
     const open = [...this.#ledger.tasks.values()].filter(({ step }) => step.at === 'attempting').length;
     slots.prepare(Math.max(1, (this.#options.workspaces === undefined ? settings.workers : 0) - open));
     const before = await looking;
-    const lost = lostWords(past?.lostRequests ?? 0); // before the start counts them as spent
+    const lost = lostRunWords(past?.lostRequests ?? 0); // before the start counts them as spent
     this.#tell({ type: 'run_start', resumed: past !== undefined, ...settings });
     control.open({ ledger: this.#ledger, tell: (event, place) => this.#tell(event, place) });
     const early = [lost ?? [], servers.warnings].flat();
@@ -157,22 +157,22 @@ class Run {
       await this.#hooks.before('run', { resumed: past !== undefined, goal: settings.goal }, signal);
       ending.answer = await this.#work(signal);
       await this.#hooks.merges;
-      Object.assign(ending, await resultFailure(this.#state, this.#train));
-      const changed = differences(before, await fingerprint(repository, env));
+      Object.assign(ending, await failureOfRunResult(this.#state, this.#train));
+      const changed = differencesOfRepository(before, await fingerprintRepository(repository, env));
       if (changed.length > 0) throw new DroverError({ kind: 'checkout.changed', paths: changed });
       await slots.auditDependencies();
     } catch (error) {
-      ending.failure = signal.aborted ? failureOf(signal) : asFailure(error);
+      ending.failure = signal.aborted ? failureOf(signal) : runFailureOf(error);
     }
     // A call that is cancelled is not waited for long; the tasks it had begun are.
     if (this.#executing !== undefined) await bestEffort(this.#executing);
     try {
-      const delivered = mayDeliver(this.#state, ending.failure) ? await this.#deliver() : undefined;
+      const delivered = mayDeliverRun(this.#state, ending.failure) ? await this.#deliver() : undefined;
       if (delivered !== undefined) ending.delivered = delivered;
     } catch (error) {
-      ending.failure ??= asFailure(error);
+      ending.failure ??= runFailureOf(error);
     }
-    Object.assign(ending, await countLines(this.#state, slots.store.git));
+    Object.assign(ending, await countLandedLines(this.#state, slots.store.git));
     control.close();
     await this.#hooks.after('run', { failed: ending.failure !== undefined });
     const end = runEnd(this.#state, ending, this.#options.exitCodeOf);
@@ -187,7 +187,7 @@ class Run {
   async #work(signal: AbortSignal): Promise<string> {
     const { past, settings } = this.#options;
     this.#train = this.#openTrain(signal);
-    if (!this.#ledger.isBegun) await trySetup(this.#options, GATES, signal);
+    if (!this.#ledger.isBegun) await trySetupOnBase(this.#options, GATES, signal);
     this.#checkingBase = this.#checkBase(this.#train, signal);
     const tasks = this.#options.plan ?? past?.plans.find(({ by }) => by === 'file')?.tasks;
     if (tasks !== undefined) {
@@ -202,7 +202,7 @@ class Run {
     }
     const coordinator = past?.coordinator;
     if (coordinator?.ending === 'done') return '';
-    const { result, answer } = await plan(
+    const { result, answer } = await runPlanning(
       {
         settings,
         session: coordinatorSession(this.#options, this.#admission, (event, place) => this.#tell(event, place)),
@@ -219,7 +219,9 @@ class Run {
           const given = { ...submitted, system: submitted.snapshot.system };
           const answer = await this.#execute(given, stop).catch((error: unknown) => this.#breakOff(error));
           if ('comment' in answer) return answer;
-          return { rows: rowsOf(this.#state).filter(({ task }) => answer.tasks.some(({ id }) => id === task)) };
+          return {
+            rows: taskRowsOfState(this.#state).filter(({ task }) => answer.tasks.some(({ id }) => id === task)),
+          };
         },
       },
       signal,
@@ -233,7 +235,7 @@ class Run {
 
   /** To the coordinator a plan that broke off would be a failed call; to the run it is the end. */
   #breakOff(error: unknown): never {
-    this.#stop.abort(asError(error));
+    this.#stop.abort(runErrorOf(error));
     throw error;
   }
 
@@ -241,10 +243,10 @@ class Run {
   async #checkBase(train: MergeTrain, signal: AbortSignal): Promise<void> {
     if (this.#ledger.isBegun && this.#options.settings.allowRedBase !== true) return;
     try {
-      for (const gate of await checkBase({ settings: this.#options.settings, train }))
+      for (const gate of await checkBaseCommit({ settings: this.#options.settings, train }))
         this.#tell({ type: 'warning', message: `the gate '${gate}' fails on the base commit, so it may stay red` });
     } catch (error) {
-      if (!signal.aborted) this.#stop.abort(asError(error));
+      if (!signal.aborted) this.#stop.abort(runErrorOf(error));
     }
   }
 
@@ -258,7 +260,7 @@ class Run {
     const asking = { approve, tell: (event: Event) => this.#tell(event) };
     const answer = isTold ? { tasks: this.#ledger.plan } : await approvedPlan(given, asking, signal);
     if ('comment' in answer) return answer;
-    const tasks = withAgentModels(answer.tasks, this.#extensions);
+    const tasks = planWithAgentModels(answer.tasks, this.#extensions);
     if (!isTold) {
       const round = this.#ledger.rounds + 1;
       this.#tell({ type: 'plan_ready', tasks, round, by, ...(callId !== undefined && { callId }) });
@@ -266,7 +268,7 @@ class Run {
     this.#options.warm(Math.min(tasks.length, settings.workers));
     await this.#checkingBase;
     if (signal.aborted) throw new DroverError(failureOf(signal));
-    const seed = seedOf(settings.seeding, given.snapshot, { goal: settings.goal, tasks });
+    const seed = makeWorkerSeed(settings.seeding, given.snapshot, { goal: settings.goal, tasks });
     const warn = (message: string) => this.#tell({ type: 'warning', message });
     const conditions: ExecuteContext = {
       context: this.#attemptContext(),
@@ -279,7 +281,7 @@ class Run {
       failuresMax: settings.failuresMax ?? Infinity,
       known: this.#options.known,
       // Resuming a run that its canary stopped means: do the other tasks too.
-      canary: past?.hasEnded ? undefined : canaryOf(settings, () => rowsOf(this.#state), warn),
+      canary: past?.hasEnded ? undefined : openCanary(settings, () => taskRowsOfState(this.#state), warn),
       control: this.#options.control,
       ledger: this.#ledger,
       past,
@@ -325,7 +327,7 @@ class Run {
         cacheKey: id,
       },
       outputFolder: (task, attempt) => join(folder, 'outputs', `${task}-${attempt}`),
-      historyOf: async (whose, seed) => readAgentHistory(await this.#options.records(), whose, seed),
+      historyOf: async (whose, seed) => readAgentHistoryOfRun(await this.#options.records(), whose, seed),
     };
   }
 
@@ -363,7 +365,7 @@ class Run {
     const signal = AbortSignal.timeout(DELIVERY_MS_MAX);
     const facts = { deliver: settings.deliver, commit: this.#train?.head ?? settings.base };
     const work = () =>
-      deliver(
+      deliverResult(
         {
           repository,
           store: slots.store.gitDir,
@@ -371,7 +373,7 @@ class Run {
           base: settings.base,
           env,
           merged: this.#train?.head ?? settings.base,
-          kept: rowsOf(this.#state).flatMap(({ task, status, commit }) =>
+          kept: taskRowsOfState(this.#state).flatMap(({ task, status, commit }) =>
             status === 'landed' || commit === undefined ? [] : [{ task, commit }],
           ),
           deliver: settings.deliver,

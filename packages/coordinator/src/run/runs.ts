@@ -10,7 +10,7 @@ import type { JsonObject } from '@drover/protocol/json';
 import { SUBMIT_PLAN } from '@drover/core/tools/submit-plan';
 import { readRunHistory, type RunHistory } from './history.ts';
 import { runJournalPath } from './journal.ts';
-import { isStatus } from '../view/progress.ts';
+import { isProgressEnded } from '../view/progress.ts';
 import { RunState, type RecordedRunEnd } from '../view/state.ts';
 import { tasksToReopen, type TaskStanding } from './tasks.ts';
 
@@ -37,7 +37,7 @@ export type RunRow = {
 
 /** All runs, the newest first. */
 export function listRuns(home: string): readonly RunRow[] {
-  return listKept(home, { folder: FOLDER, rowOf });
+  return listKept(home, { folder: FOLDER, rowOf: listedRunRow });
 }
 
 /** True while some process, this one included, is at work on it. */
@@ -46,27 +46,27 @@ export function isRunLive(home: string, id: string): boolean {
 }
 
 /** Only a run that is done can't, and one that came to its end with nothing left but what failed for good, or a red gate. */
-export function canGoOn(state: RunState): boolean {
+export function canRunResume(state: RunState): boolean {
   const { end } = state;
   if (end === undefined) return state.settings !== undefined;
   if (end.outcome !== 'incomplete') return end.outcome !== 'done';
   const isStopped = end.failure !== undefined && end.failure.kind !== 'gate.failed';
-  return isStopped || hasOpenTask(state);
+  return isStopped || hasRunOpenTask(state);
 }
 
 /** The coordinator's call of submit_plan is open, and its plan has not been approved. */
-export function awaitsApproval({ coordinator, plans }: RunHistory): boolean {
+export function doesRunAwaitApproval({ coordinator, plans }: RunHistory): boolean {
   const begun = [...(coordinator?.open?.begun.values() ?? [])];
   return begun.some(({ name, callId }) => name === SUBMIT_PLAN && !plans.some((plan) => plan.callId === callId));
 }
 
 /** Whether a task of the last plan is open, or is reopened when the run is resumed. */
-function hasOpenTask({ plans, tasks }: RunState): boolean {
+function hasRunOpenTask({ plans, tasks }: RunState): boolean {
   const planned = (plans.at(-1)?.tasks ?? []).flatMap((id) => tasks.get(id)?.plan ?? []);
   const standing = new Map(
     [...tasks.values()].map(({ id, state, failure }): [string, TaskStanding] => {
       const isCut = state === 'cancelled' && failure?.kind !== 'task.cancelled';
-      const status = isStatus(state) && !isCut ? state : undefined;
+      const status = isProgressEnded(state) && !isCut ? state : undefined;
       return [id, { status, failure }];
     }),
   );
@@ -74,7 +74,7 @@ function hasOpenTask({ plans, tasks }: RunState): boolean {
   return reopened.size > 0 || planned.some(({ id }) => standing.get(id)?.status === undefined);
 }
 
-function rowOf(id: string, { records, version, damage }: Contents): RunRow {
+function listedRunRow(id: string, { records, version, damage }: Contents): RunRow {
   const past = readRunHistory(records);
   const state = past?.state ?? new RunState();
   const tasks = [...state.tasks.values()];
@@ -89,18 +89,18 @@ function rowOf(id: string, { records, version, damage }: Contents): RunRow {
     tasks: tasks.length,
     landed: tasks.filter((task) => isDone(task.state)).length,
     ...(state.cost !== undefined && { cost: state.cost }),
-    state: version > FORMAT_VERSION ? 'newer' : damage === undefined ? stateWord(past, state) : 'damaged',
-    awaitsApproval: past !== undefined && awaitsApproval(past),
-    canGoOn: past !== undefined && damage === undefined && version <= FORMAT_VERSION && canGoOn(state),
+    state: version > FORMAT_VERSION ? 'newer' : damage === undefined ? listedRunState(past, state) : 'damaged',
+    awaitsApproval: past !== undefined && doesRunAwaitApproval(past),
+    canGoOn: past !== undefined && damage === undefined && version <= FORMAT_VERSION && canRunResume(state),
   };
 }
 
-function stateWord(past: RunHistory | undefined, { end }: RunState): RunRow['state'] {
+function listedRunState(past: RunHistory | undefined, { end }: RunState): RunRow['state'] {
   return past === undefined ? 'empty' : (end?.outcome ?? 'open');
 }
 
 /** The state of a run by its records. */
-export function stateOf(records: readonly JsonObject[]): RunState {
+export function runStateOfRecords(records: readonly JsonObject[]): RunState {
   const state = new RunState();
   for (const record of records as unknown as readonly Recorded[]) state.take(record);
   return state;

@@ -108,7 +108,7 @@ export class TaskLedger {
   }
 
   status(id: string): TaskStatus | undefined {
-    return statusOf(this.task(id));
+    return statusOfTaskEntry(this.task(id));
   }
 
   /** The tasks that are over. */
@@ -151,7 +151,7 @@ export class TaskLedger {
     for (const [id, { step, failure }] of this.#tasks)
       if (step.at === 'over' && step.status === 'cancelled' && failure?.kind !== 'task.cancelled')
         this.#move(id, step.from);
-    const standing = new Map([...this.#tasks].map(([id, task]) => [id, standingOf(task)]));
+    const standing = new Map([...this.#tasks].map(([id, task]) => [id, standingOfTaskEntry(task)]));
     for (const id of tasksToReopen(this.#plan, standing)) {
       const { step } = this.task(id);
       const isFinished = step.at === 'over' && step.from.at === 'landing';
@@ -270,18 +270,18 @@ export class TaskLedger {
   }
 }
 
-function statusOf({ step }: TaskEntry): TaskStatus | undefined {
+function statusOfTaskEntry({ step }: TaskEntry): TaskStatus | undefined {
   return step.at === 'over' ? step.status : undefined;
 }
 
-function standingOf(task: TaskEntry): TaskStanding {
-  return { status: statusOf(task), failure: task.failure };
+function standingOfTaskEntry(task: TaskEntry): TaskStanding {
+  return { status: statusOfTaskEntry(task), failure: task.failure };
 }
 
 const KEPT: ReadonlySet<TaskStatus> = new Set(['landed', 'done', 'conflict', 'gate_failed']);
 
 /** Whether an attempt's work is on a branch or was nothing, so that its workspace can be reused. */
-export function isKept({ started, step, failure, interrupted }: TaskEntry, attempt: number): boolean {
+export function isAttemptKeptInLedger({ started, step, failure, interrupted }: TaskEntry, attempt: number): boolean {
   // It had its workspace, and waited for its turn.
   if (attempt > started) return true;
   if (attempt === interrupted || step.at === 'attempting') return false;
@@ -300,7 +300,8 @@ export function tasksToReopen(
 ): ReadonlySet<string> {
   const reopened = new Set<string>();
   const statusNow = (id: string) => (reopened.has(id) ? undefined : tasks.get(id)?.status);
-  for (const { id } of planned) if (statusNow(id) === 'failed' && isPassing(tasks.get(id)?.failure)) reopened.add(id);
+  for (const { id } of planned)
+    if (statusNow(id) === 'failed' && isPassingTaskFailure(tasks.get(id)?.failure)) reopened.add(id);
   const isHopeless = ({ dependsOn }: PlannedTask) =>
     dependsOn.some((id) => statusNow(id) !== undefined && !isDone(statusNow(id)));
   // A skipped task waits again unless a dependency failed for good; and so on down the plan.
@@ -312,6 +313,6 @@ export function tasksToReopen(
 }
 
 /** Whether a later try, a larger budget or another key may help: the task is not to blame. */
-export function isPassing(failure: Failure | undefined): boolean {
+export function isPassingTaskFailure(failure: Failure | undefined): boolean {
   return failure !== undefined && traitsOf(failure).resume;
 }

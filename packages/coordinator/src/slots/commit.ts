@@ -17,8 +17,8 @@ import { ABSENT, type Change, GITLINK } from '../git/index-changes.ts';
 import { isErrorCode } from '../git/removal.ts';
 import type { Differences, Slot } from './slot.ts';
 import type { Store } from '../store/store.ts';
-import { copyIndex } from './renewal/worker-git.ts';
-import { watchPipes } from './watch-pipes.ts';
+import { copyIndexToRenewedSlot } from './renewal/worker-git.ts';
+import { watchPipesInSlot } from './watch-pipes.ts';
 
 const ENTRIES_OPENED_MAX = 500_000;
 
@@ -44,21 +44,21 @@ export type Committing = CommitOrder & {
 };
 
 /** Returns undefined if nothing was changed. */
-export async function commitTree(order: Committing): Promise<Committed | undefined> {
+export async function commitSlotTree(order: Committing): Promise<Committed | undefined> {
   const { slot, branch, store } = order;
-  if (!slot.hasTree()) throw failed('the workspace is gone, or a link stands in its place');
+  if (!slot.hasTree()) throw slotCommitFailed('the workspace is gone, or a link stands in its place');
   const draft = join(slot.folder, 'git', 'index.commit');
   rmSync(`${draft}.lock`, { force: true });
   const git = slot.git(draft);
   // A worker that changed drover's index could have hidden its changes.
-  if (slot.hasIndexOf(order.base)) copyIndex(slot.index, draft);
+  if (slot.hasIndexOf(order.base)) copyIndexToRenewedSlot(slot.index, draft);
   else await git(['read-tree', '--reset', order.base]);
-  const nested = await stageAll(git, order);
-  const { changes, touched, links } = await sifted(git, { ...order, draft });
+  const nested = await stageSlotPaths(git, order);
+  const { changes, touched, links } = await siftSlotChanges(git, { ...order, draft });
   slot.see({ touched });
-  const leftOut = [...new Set([...nested, ...links])].toSorted().map(shown);
+  const leftOut = [...new Set([...nested, ...links])].toSorted().map(shownSlotPath);
   if (changes.length === 0 && leftOut.length > 0) {
-    throw failed(
+    throw slotCommitFailed(
       `all changes are inside a git repository of its own, which can't be part of a commit: ${leftOut.join(', ')}`,
     );
   }
@@ -69,15 +69,15 @@ export async function commitTree(order: Committing): Promise<Committed | undefin
   const commit = await store.commit({ tree, parent, message, by: identity, when });
   await store.branch(branch, commit);
   rmSync(draft, { force: true });
-  return { commit, files: changes.map(shown), leftOut };
+  return { commit, files: changes.map(shownSlotPath), leftOut };
 }
 
-function failed(message: string): DroverError {
+function slotCommitFailed(message: string): DroverError {
   return new DroverError({ kind: 'workspace.failed', message });
 }
 
 // Paths have one character per byte up to here.
-function shown(path: string): string {
+function shownSlotPath(path: string): string {
   return Buffer.from(path, 'latin1').toString('utf8');
 }
 
@@ -85,30 +85,30 @@ function shown(path: string): string {
  * Returns the repositories that were left out. Git must not look into one: it would start another git there, and that
  * runs filters which the worker has configured.
  */
-async function stageAll(git: Git, { slot }: Committing): Promise<readonly string[]> {
-  using watch = watchPipes(slot.tree);
-  const { nested, problem } = await stage(git, watch.signal).catch((error: unknown) => {
+async function stageSlotPaths(git: Git, { slot }: Committing): Promise<readonly string[]> {
+  using watch = watchPipesInSlot(slot.tree);
+  const { nested, problem } = await stageSlot(git, watch.signal).catch((error: unknown) => {
     if (error instanceof DroverError) return { nested: [], problem: error.message };
     throw error;
   });
   if (problem === '') return nested;
   // Retries after removing obstacles: unreadable files and folders, and pipes in place of files.
-  openUp(slot.tree);
-  return (await stage(git)).nested;
+  openUpSlotFolder(slot.tree);
+  return (await stageSlot(git)).nested;
 }
 
 type Staged = { readonly nested: readonly string[]; readonly problem: string };
 
-async function stage(git: Git, signal?: AbortSignal): Promise<Staged> {
+async function stageSlot(git: Git, signal?: AbortSignal): Promise<Staged> {
   const options = signal === undefined ? {} : { signal };
-  const nested = await nestedRepositories(git, options);
-  const { complaint } = await addAll(git, nested, options);
+  const nested = await nestedRepositoriesInSlot(git, options);
+  const { complaint } = await addAllSlotPaths(git, nested, options);
   return { nested, problem: complaint };
 }
 
 type StageOptions = Parameters<Git>[1];
 
-function addAll(git: Git, nested: readonly string[], options: StageOptions): Promise<GitAnswer> {
+function addAllSlotPaths(git: Git, nested: readonly string[], options: StageOptions): Promise<GitAnswer> {
   if (nested.length === 0) return git(['add', '--all'], options);
   const paths = ['.', ...nested.map((path) => `:(exclude,literal)${path}`)];
   const input = Buffer.from(paths.join('\0'), 'latin1');
@@ -117,13 +117,13 @@ function addAll(git: Git, nested: readonly string[], options: StageOptions): Pro
 
 // Among untracked paths only a repository is listed as a folder, and the listing looks into none. There are no
 // submodules: drover refuses a repository with submodules before the run.
-async function nestedRepositories(git: Git, options: StageOptions): Promise<readonly string[]> {
+async function nestedRepositoriesInSlot(git: Git, options: StageOptions): Promise<readonly string[]> {
   const list = ['ls-files', '-z', '--others', '--exclude-standard'];
   const { out } = await git(list, { ...options, encoding: 'latin1' });
   return out.split('\0').flatMap((path) => (path.endsWith('/') ? [path.slice(0, -1)] : []));
 }
 
-function openUp(top: string): void {
+function openUpSlotFolder(top: string): void {
   const waiting = [Buffer.from(top)];
   for (let n = 0; n < ENTRIES_OPENED_MAX; n++) {
     const path = waiting.pop();
@@ -132,7 +132,7 @@ function openUp(top: string): void {
       const found = lstatSync(path);
       if (found.isDirectory()) {
         if ((found.mode & 0o700) !== 0o700) chmodSync(path, found.mode | 0o700);
-        waiting.push(...entriesOf(path).map(({ name }) => Buffer.concat([path, Buffer.from('/'), name])));
+        waiting.push(...slotFolderEntries(path).map(({ name }) => Buffer.concat([path, Buffer.from('/'), name])));
       } else if (found.isFile()) {
         if ((found.mode & 0o400) === 0) chmodSync(path, found.mode | 0o400);
       } else if (!found.isSymbolicLink()) unlinkSync(path);
@@ -143,7 +143,7 @@ function openUp(top: string): void {
   }
 }
 
-function entriesOf(folder: Buffer): readonly Dirent<Buffer>[] {
+function slotFolderEntries(folder: Buffer): readonly Dirent<Buffer>[] {
   return readdirSync(folder, { withFileTypes: true, encoding: 'buffer' }).filter(
     ({ name }) => name.toString() !== '.git',
   );
@@ -157,25 +157,25 @@ type Sifted = Pick<Differences, 'touched'> & {
 };
 
 /** Returns the worker's changes. Unstages paths that can't be committed or are not the worker's. */
-async function sifted(git: Git, given: Drafted): Promise<Sifted> {
+async function siftSlotChanges(git: Git, given: Drafted): Promise<Sifted> {
   const { base, keepOut } = given;
   const own = keepOut.map((path) => Buffer.from(path).toString('latin1'));
   const isOwn = ({ path, before }: Change) =>
     before === ABSENT && (isLeftover(path) || own.some((kept) => path === kept || path.startsWith(`${kept}/`)));
   const isUnwanted = (change: Change) => change.after === GITLINK || isOwn(change);
-  const { changes, touched } = await changesOf(git, given);
+  const { changes, touched } = await slotChangesSinceBase(git, given);
   const unwanted = changes.filter(isUnwanted);
   if (unwanted.length === 0) return { changes: changes.map(({ path }) => path), touched, links: [] };
   const removals = unwanted.map(({ path }) => `0 ${'0'.repeat(base.length)}\t${path}\0`).join('');
   await git(['update-index', '-z', '--index-info'], { input: Buffer.from(removals, 'latin1') });
   // Unstaging a path can change others, so all changes are read again.
-  const rest = await changesOf(git, given);
+  const rest = await slotChangesSinceBase(git, given);
   const links = unwanted.filter(({ after }) => after === GITLINK).map(({ path }) => path);
   return { changes: rest.changes.map(({ path }) => path), touched: rest.touched, links };
 }
 
 /** Git is asked only if drover's index belongs to another commit. */
-async function changesOf(git: Git, { slot, base, draft }: Drafted): Promise<Differences> {
+async function slotChangesSinceBase(git: Git, { slot, base, draft }: Drafted): Promise<Differences> {
   const known = slot.changesIn(draft, base);
   if (known !== undefined) return known;
   const compare = ['diff-index', '--cached', '--raw', '-z', '--no-renames', '--ignore-submodules=none', base];

@@ -10,7 +10,7 @@ import type { Stats } from 'node:fs';
 import { lstat, opendir, readlink, realpath } from 'node:fs/promises';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { isErrorCode } from '../git/removal.ts';
-import { isInside } from '../store/store.ts';
+import { isInsideStore } from '../store/store.ts';
 
 const ENTRIES_MAX = 20_000;
 const LINKS_MAX = 10_000;
@@ -30,22 +30,22 @@ type Top = { readonly named: string; readonly real: string };
 /**
  * Returns the entries that are not copied, with the reason; undefined if the limits are exceeded. Adds to the total.
  */
-export async function surveyCopy(path: string, { top, total }: Survey): Promise<readonly string[] | undefined> {
+export async function surveySlotCopy(path: string, { top, total }: Survey): Promise<readonly string[] | undefined> {
   const sum = { ...total };
   const leftOut: string[] = [];
   const waiting = [path];
   const folder = { named: top, real: await realpath(top) };
   for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
     const stats = await lstat(join(top, at));
-    add(sum, stats);
-    if (isOver(sum)) return undefined;
+    addToSlotCopy(sum, stats);
+    if (isSlotCopyTooLarge(sum)) return undefined;
     if (stats.isDirectory()) {
       for await (const { name } of await opendir(join(top, at))) {
         if (sum.entries + waiting.length >= ENTRIES_MAX) return undefined;
         waiting.push(join(at, name));
       }
     } else {
-      const problem = await problemWith(join(top, at), stats, folder);
+      const problem = await problemWithSlotCopy(join(top, at), stats, folder);
       if (problem !== undefined) leftOut.push(`${at} ${problem}`);
     }
   }
@@ -54,35 +54,35 @@ export async function surveyCopy(path: string, { top, total }: Survey): Promise<
 }
 
 /** Returns true if an entry of a folder may be copied. */
-export async function isCopied(path: string, top: string): Promise<boolean> {
+export async function isCopiedIntoSlot(path: string, top: string): Promise<boolean> {
   const stats = await lstat(path);
   if (stats.isDirectory() || stats.isFile()) return true;
-  return (await problemWith(path, stats, { named: top, real: await realpath(top) })) === undefined;
+  return (await problemWithSlotCopy(path, stats, { named: top, real: await realpath(top) })) === undefined;
 }
 
-function add(sum: CopyTotal, stats: Stats): void {
+function addToSlotCopy(sum: CopyTotal, stats: Stats): void {
   sum.entries += 1;
   if (stats.isSymbolicLink()) sum.links += 1;
   if (!stats.isDirectory()) sum.bytes += stats.size;
 }
 
-function isOver({ entries, links, bytes }: CopyTotal): boolean {
+function isSlotCopyTooLarge({ entries, links, bytes }: CopyTotal): boolean {
   return entries > ENTRIES_MAX || links > LINKS_MAX || bytes > BYTES_MAX;
 }
 
-async function problemWith(path: string, stats: Stats, top: Top): Promise<string | undefined> {
+async function problemWithSlotCopy(path: string, stats: Stats, top: Top): Promise<string | undefined> {
   if (stats.isFile()) return undefined;
-  return stats.isSymbolicLink() ? problemWithLink(path, top) : 'is neither a file nor a folder';
+  return stats.isSymbolicLink() ? problemWithCopiedLink(path, top) : 'is neither a file nor a folder';
 }
 
-async function problemWithLink(path: string, { named, real }: Top): Promise<string | undefined> {
+async function problemWithCopiedLink(path: string, { named, real }: Top): Promise<string | undefined> {
   const target = await readlink(path);
   const leadsOut = 'is a link that leads out of the repository';
-  if (!isInside(resolve(dirname(path), target), named)) return leadsOut;
+  if (!isInsideStore(resolve(dirname(path), target), named)) return leadsOut;
   if (isAbsolute(target)) return 'is an absolute link, which leads back into your checkout: make it relative';
   try {
     // Links in the middle of the path can lead elsewhere than its text says.
-    return isInside(await realpath(path), real) ? undefined : leadsOut;
+    return isInsideStore(await realpath(path), real) ? undefined : leadsOut;
   } catch (error) {
     if (isErrorCode(error, 'ENOENT', 'ENOTDIR')) return undefined;
     if (isErrorCode(error, 'ELOOP')) return 'is a loop of links';

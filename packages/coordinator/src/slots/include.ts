@@ -19,10 +19,10 @@ import { cp, glob, lstat, mkdir, realpath, symlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { UsageError } from '@drover/core/errors';
 import { readOwnFile } from '@drover/core/files/own-file';
-import { gitOf, type Repository } from '../git/repository.ts';
-import { isCopied, surveyCopy } from './copied-folder.ts';
+import { gitOfRepository, type Repository } from '../git/repository.ts';
+import { isCopiedIntoSlot, surveySlotCopy } from './copied-folder.ts';
 import { isErrorCode } from '../git/removal.ts';
-import { isInside } from '../store/store.ts';
+import { isInsideStore } from '../store/store.ts';
 
 const LINES_MAX = 1_000;
 const MATCHES_MAX = 10_000;
@@ -44,7 +44,7 @@ export type Inclusion = {
 };
 
 /** Throws UsageError for an invalid line. */
-export async function readInclude(top: string): Promise<readonly IncludeLine[]> {
+export async function readSlotInclude(top: string): Promise<readonly IncludeLine[]> {
   const found = await readOwnFile({ path: join(top, INCLUDE_FILE), within: top });
   if (found.kind === 'refused') throw new UsageError(`${INCLUDE_FILE} ${found.problem}; ${found.fix}`);
   const lines = found.kind === 'missing' ? [] : found.bytes.toString('utf8').split('\n');
@@ -74,7 +74,7 @@ export async function readWorktreeInclude({ repository, env }: IncludeSource): P
   if (found.kind === 'refused') throw new UsageError(`${WORKTREE_INCLUDE} ${found.problem}; ${found.fix}`);
   if (found.kind === 'missing') return [];
   const list = ['ls-files', '-z', '--others', '--ignored', `--exclude-from=${join(top, WORKTREE_INCLUDE)}`];
-  const { out } = await gitOf(repository, env)([...list, '--directory']);
+  const { out } = await gitOfRepository(repository, env)([...list, '--directory']);
   const paths = out.split('\0').filter((path) => path !== '');
   if (paths.length > MATCHES_MAX)
     throw new UsageError(`${WORKTREE_INCLUDE} names more than ${MATCHES_MAX} paths: name a folder instead`);
@@ -82,7 +82,7 @@ export async function readWorktreeInclude({ repository, env }: IncludeSource): P
 }
 
 /** Warnings about paths that are not copied, and about links through which a worker reaches the checkout. */
-export function inclusionWarnings({ included, leftOut }: Inclusion): readonly string[] {
+export function slotInclusionWarnings({ included, leftOut }: Inclusion): readonly string[] {
   const links = included.filter(({ how }) => how === 'link').map(({ path }) => path);
   return [
     ...leftOut.map((problem) => `not brought along by ${INCLUDE_FILE}: ${problem}`),
@@ -101,11 +101,11 @@ export type IncludeSource = {
 };
 
 /** Finds the files that the lines name. Throws UsageError if globs visit too many entries. */
-export async function findIncluded(lines: readonly IncludeLine[], source: IncludeSource): Promise<Inclusion> {
+export async function findSlotIncludes(lines: readonly IncludeLine[], source: IncludeSource): Promise<Inclusion> {
   const { top } = source.repository;
   const leftOut: string[] = [];
-  const found = await matchesOf(lines, source, leftOut);
-  const isIgnored = await ignored([...found.keys()], source);
+  const found = await matchesOfIncludeLines(lines, source, leftOut);
+  const isIgnored = await ignoredIncludes([...found.keys()], source);
   const included: Included[] = [];
   const total = { entries: 0, links: 0, bytes: 0 };
   for (const item of found.values()) {
@@ -113,17 +113,17 @@ export async function findIncluded(lines: readonly IncludeLine[], source: Includ
       leftOut.push(`${item.path} is not ignored by git`);
       continue;
     }
-    const behind = item.how === 'link' ? [] : await surveyCopy(item.path, { top, total });
+    const behind = item.how === 'link' ? [] : await surveySlotCopy(item.path, { top, total });
     if (behind === undefined) leftOut.push(`${item.path} is too large to be copied: put "link" behind it`);
     else {
       leftOut.push(...behind);
       included.push(item);
     }
   }
-  return { included: withoutNested(included), leftOut: shortened(leftOut) };
+  return { included: withoutNestedIncludes(included), leftOut: shortenIncludeWarnings(leftOut) };
 }
 
-async function matchesOf(
+async function matchesOfIncludeLines(
   lines: readonly IncludeLine[],
   { repository: { top }, entriesMax = ENTRIES_MAX }: IncludeSource,
   leftOut: string[],
@@ -131,12 +131,12 @@ async function matchesOf(
   const found = new Map<string, Included>();
   const looked = { entries: 0, max: entriesMax };
   for (const { pattern, how, isPath } of lines) {
-    if (isPath !== true && (await leadsOut(top, pattern))) {
+    if (isPath !== true && (await doesIncludeLeadOut(top, pattern))) {
       leftOut.push(`${pattern} is behind a link that leads out of the repository`);
       continue;
     }
-    for (const path of isPath ? [pattern] : await matches(top, pattern, looked)) {
-      const problem = await objection(top, path);
+    for (const path of isPath ? [pattern] : await matchesOfIncludePattern(top, pattern, looked)) {
+      const problem = await objectionToInclude(top, path);
       if (problem === undefined) found.set(path, { path, how });
       else leftOut.push(`${path} ${problem}`);
     }
@@ -145,25 +145,25 @@ async function matchesOf(
 }
 
 /** Returns true if a glob begins with a link to an outside folder, which it would list. */
-async function leadsOut(top: string, pattern: string): Promise<boolean> {
+async function doesIncludeLeadOut(top: string, pattern: string): Promise<boolean> {
   const names = pattern.split('/');
   const signAt = names.findIndex((name) => GLOB_SIGN.test(name));
   if (signAt < 1) return false;
   try {
-    return !isInside(await realpath(join(top, ...names.slice(0, signAt))), await realpath(top));
+    return !isInsideStore(await realpath(join(top, ...names.slice(0, signAt))), await realpath(top));
   } catch (error) {
     if (isErrorCode(error, 'ENOENT', 'ENOTDIR', 'ELOOP')) return false;
     throw error;
   }
 }
 
-function shortened(sentences: readonly string[]): readonly string[] {
+function shortenIncludeWarnings(sentences: readonly string[]): readonly string[] {
   if (sentences.length <= LEFT_OUT_MAX) return sentences;
   return [...sentences.slice(0, LEFT_OUT_MAX), `${sentences.length - LEFT_OUT_MAX} more paths`];
 }
 
 /** Copies it into the tree. Files of the commit are never replaced. */
-export async function place(included: readonly Included[], top: string, tree: string): Promise<void> {
+export async function placeIncludes(included: readonly Included[], top: string, tree: string): Promise<void> {
   for (const { path, how } of included) {
     const [from, to] = [join(top, path), join(tree, path)];
     const folder = dirname(to);
@@ -177,7 +177,7 @@ export async function place(included: readonly Included[], top: string, tree: st
           recursive: true,
           verbatimSymlinks: true,
           force: false,
-          filter: (path) => isCopied(path, top),
+          filter: (path) => isCopiedIntoSlot(path, top),
         });
     } catch (error) {
       if (!isErrorCode(error, 'ENOENT', 'ENOTDIR', 'EEXIST')) throw error;
@@ -186,13 +186,13 @@ export async function place(included: readonly Included[], top: string, tree: st
 }
 
 /** Lines for an ignore file: `node_modules/` does not ignore a link named node_modules. */
-export function asIgnored(included: readonly Included[]): string {
+export function includeAsIgnored(included: readonly Included[]): string {
   return included.map(({ path }) => `/${path.replaceAll(/[\\*?[\]! #]/g, '\\$&')}\n`).join('');
 }
 
 type Looked = { entries: number; readonly max: number };
 
-async function matches(top: string, pattern: string, looked: Looked): Promise<readonly string[]> {
+async function matchesOfIncludePattern(top: string, pattern: string, looked: Looked): Promise<readonly string[]> {
   const goesInto = pattern.includes('node_modules/');
   // The glob calls this for every entry that it visits.
   const exclude = (path: string) => {
@@ -213,9 +213,9 @@ async function matches(top: string, pattern: string, looked: Looked): Promise<re
   return found.toSorted();
 }
 
-async function objection(top: string, path: string): Promise<string | undefined> {
+async function objectionToInclude(top: string, path: string): Promise<string | undefined> {
   const whole = resolve(top, path);
-  if (!isInside(whole, top) || whole === top) return 'is not inside the repository';
+  if (!isInsideStore(whole, top) || whole === top) return 'is not inside the repository';
   const real = await realpath(top);
   if ((await realpath(dirname(whole))) !== resolve(real, dirname(path))) return 'is behind a link';
   const kind = await lstat(whole);
@@ -223,14 +223,17 @@ async function objection(top: string, path: string): Promise<string | undefined>
   return kind.isFile() || kind.isDirectory() ? undefined : 'is neither a file nor a folder';
 }
 
-async function ignored(paths: readonly string[], { repository, env }: IncludeSource): Promise<ReadonlySet<string>> {
+async function ignoredIncludes(
+  paths: readonly string[],
+  { repository, env }: IncludeSource,
+): Promise<ReadonlySet<string>> {
   if (paths.length === 0) return new Set();
-  const git = gitOf(repository, env);
+  const git = gitOfRepository(repository, env);
   const { out } = await git(['check-ignore', '-z', '--stdin'], { input: paths.join('\0'), accept: [1] });
   return new Set(out.split('\0'));
 }
 
-function withoutNested(included: readonly Included[]): readonly Included[] {
+function withoutNestedIncludes(included: readonly Included[]): readonly Included[] {
   const paths = new Set(included.map(({ path }) => path));
   const isNested = (path: string): boolean => {
     const folder = dirname(path);

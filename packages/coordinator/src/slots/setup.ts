@@ -11,23 +11,23 @@ import { basename, join } from 'node:path';
 import { DroverError } from '@drover/core/errors';
 import { MANIFESTS } from '../dependencies/packagers.ts';
 import type { Git } from '../git/git.ts';
-import { type CommandPlace, runCommand, tailOf } from './shell-command.ts';
+import { type CommandPlace, runSlotCommand, tailOfSlotOutput } from './shell-command.ts';
 
 const NAMED_MAX = 5;
 const MADE_MAX = 1_000;
 
 /** Returns the paths that setup made and git does not ignore. Throws DroverError if setup fails or is stopped. */
-export async function setUp(
+export async function setUpSlot(
   commands: readonly string[],
   place: CommandPlace & { readonly git: Git },
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   if (commands.length === 0) return [];
   for (const command of commands) {
-    const { passed, output } = await runCommand(command, place, signal);
-    if (!passed) throw new DroverError({ kind: 'setup.failed', command, output: tailOf(output) });
+    const { passed, output } = await runSlotCommand(command, place, signal);
+    if (!passed) throw new DroverError({ kind: 'setup.failed', command, output: tailOfSlotOutput(output) });
   }
-  const changed = await paths(
+  const changed = await slotSetupPaths(
     place.git,
     ['diff', '--no-ext-diff', '--ignore-submodules=all', '--name-only', '-z'],
     signal,
@@ -38,7 +38,7 @@ export async function setUp(
   };
   if (changed.length > 0)
     refuse("it changes files of the repository, which would be taken for the worker's work", changed);
-  const made = await paths(place.git, ['ls-files', '-z', '--others', '--exclude-standard'], signal);
+  const made = await slotSetupPaths(place.git, ['ls-files', '-z', '--others', '--exclude-standard'], signal);
   if (made.length > MADE_MAX)
     refuse(`it makes ${made.length} files that git does not ignore; have it ignore them`, made);
   return made;
@@ -52,7 +52,7 @@ const CACHES =
  * True if setup left nothing in the private HOME that later commands could need: the next task begins with an empty
  * one.
  */
-export function isHomeUnused(box: string): boolean {
+export function isSlotHomeUnused(box: string): boolean {
   const home = join(box, 'home');
   if (!existsSync(home)) return true;
   return readdirSync(home, { withFileTypes: true, recursive: true }).every(
@@ -69,14 +69,14 @@ export type PreparationFacts = {
 /**
  * A key of everything that decides the output of setup on this commit. Without manifests, the key is the commit itself.
  */
-export async function preparationKey(facts: PreparationFacts, base: string, git: Git): Promise<string> {
+export async function slotPreparationKey(facts: PreparationFacts, base: string, git: Git): Promise<string> {
   const { out } = await git(['ls-tree', '-r', '-z', '--full-tree', base]);
   const files = out.split('\0').filter((line) => MANIFESTS.has(basename(line.slice(line.indexOf('\t') + 1))));
   const parts = [facts.commands, facts.copy ?? '', facts.path ?? '', files.length === 0 ? out : files];
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }
 
-async function paths(git: Git, args: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
+async function slotSetupPaths(git: Git, args: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
   const { out } = await git(args, { signal });
   return out.split('\0').filter((path) => path !== '');
 }

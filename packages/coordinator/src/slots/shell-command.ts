@@ -27,7 +27,7 @@ export type CommandEnd = {
 };
 
 /** Throws DroverError if the signal aborts or the sandbox does not start. */
-export async function runCommand(command: string, place: CommandPlace, signal: AbortSignal): Promise<CommandEnd> {
+export async function runSlotCommand(command: string, place: CommandPlace, signal: AbortSignal): Promise<CommandEnd> {
   const { cwd, env, outputFolder, sandbox } = place;
   const callId = newId('call');
   const capture = new Capture(join(outputFolder, `${callId}.txt`));
@@ -42,17 +42,17 @@ export async function runCommand(command: string, place: CommandPlace, signal: A
   // Without bash the command fails like any other.
   if (typeof end === 'string') return { passed: false, isTimeout: false, durationMs: 0, output: end };
   const hints = sandbox === undefined || end.exitCode === 0 ? [] : hintsFor(text, command, sandbox);
-  const output = [text.trimEnd(), endWords(end), ...hints].filter((part) => part !== '').join('\n');
+  const output = [text.trimEnd(), slotCommandEndWords(end), ...hints].filter((part) => part !== '').join('\n');
   const isTimeout = end.endedBy === 'timeout';
   return { passed: end.exitCode === 0 && !isTimeout, isTimeout, durationMs: end.durationMs, output };
 }
 
 /** The end of the output, because tools print the verdict last. */
-export function tailOf(output: string): string {
+export function tailOfSlotOutput(output: string): string {
   return output.length <= TAIL_CHARS_MAX ? output : `[…] ${output.slice(-TAIL_CHARS_MAX).toWellFormed()}`;
 }
 
-function endWords({ endedBy, exitCode, signal, isDiskFull }: ShellEnd): string {
+function slotCommandEndWords({ endedBy, exitCode, signal, isDiskFull }: ShellEnd): string {
   if (isDiskFull) return 'ended because the disk is nearly full';
   if (endedBy === 'timeout') return `ended because it took longer than ${COMMAND_MS_MAX / 60_000} minutes`;
   if (exitCode === 0) return '';

@@ -36,19 +36,19 @@ import * as z from 'zod/mini';
 import { gitAt, type Git, type GitAnswer } from '../git/git.ts';
 import type { ObjectFormat } from '../git/repository.ts';
 import type { Blobs } from '../store/blobs.ts';
-import { type Change, changesBetween, touchedBetween } from '../git/index-changes.ts';
-import { EMPTY_INDEX, type IndexEntry, type IndexFile, readIndex } from '../git/index-file.ts';
-import { isErrorCode, removeAll, setAside } from '../git/removal.ts';
-import { fileMode } from './renewal/own-file.ts';
-import { restore } from './renewal/restore.ts';
-import { PreparedTree, preparedState, without } from './renewal/prepared.ts';
+import { type Change, gitIndexChangesBetween, gitIndexPathsTouched } from '../git/index-changes.ts';
+import { EMPTY_INDEX, type IndexEntry, type IndexFile, readGitIndex } from '../git/index-file.ts';
+import { isErrorCode, removeFolderTree, setFolderAside } from '../git/removal.ts';
+import { modeOfRenewedFile } from './renewal/own-file.ts';
+import { restoreSlotFiles } from './renewal/restore.ts';
+import { PreparedTree, preparedSlotState, withoutPreparedPaths } from './renewal/prepared.ts';
 import {
-  forgetYoung,
+  forgetYoungInSweep,
   type KnownFolders,
-  learnFolders,
+  learnFoldersInSweep,
   type Sight,
-  strayPaths,
-  sweep,
+  strayPathsInSlot,
+  sweepSlot,
   type SweepOrder,
 } from './renewal/sweep.ts';
 import { type KeptIndex, SlotIndex } from './renewal/slot-index.ts';
@@ -111,7 +111,7 @@ export class Slot {
     this.tree = join(this.folder, 'tree');
     const own = join(this.folder, 'git');
     this.folderMode = lstatSync(own).mode & PERMISSIONS;
-    this.#index = new SlotIndex(own, options.objectFormat, fileMode(this.folderMode));
+    this.#index = new SlotIndex(own, options.objectFormat, modeOfRenewedFile(this.folderMode));
     this.index = this.#index.path;
     this.exclude = join(own, 'exclude');
     this.#prepared = new PreparedTree(this.folder, this.tree);
@@ -127,11 +127,11 @@ export class Slot {
   ): Slot | undefined {
     const folder = slotFolder(options.slotsFolder, number);
     const lockPath = slotLock(options.slotsFolder, number);
-    if (isTaken(lockPath) || !mayFollow(ownerIn(folder))) return undefined;
+    if (isTaken(lockPath) || !mayFollow(ownerOfSlot(folder))) return undefined;
     const lock = Lock.take(lockPath);
     if (lock === undefined) return undefined;
     // Another process may have used it in between.
-    if (!mayFollow(ownerIn(folder))) {
+    if (!mayFollow(ownerOfSlot(folder))) {
       lock.release();
       return undefined;
     }
@@ -141,7 +141,7 @@ export class Slot {
   }
 
   get owner(): Owner | undefined {
-    return ownerIn(this.folder);
+    return ownerOfSlot(this.folder);
   }
 
   isAt(base: string): boolean {
@@ -168,22 +168,23 @@ export class Slot {
   async prepare(key: string, shared: readonly string[], setUp: () => Promise<SetUp>): Promise<readonly string[]> {
     this.#prepared.forget();
     const before = await this.#strays();
-    const state = await preparedState(this.tree, without(before, shared));
+    const state = await preparedSlotState(this.tree, withoutPreparedPaths(before, shared));
     const { made, isWhole } = await setUp();
     const after = await this.#strays();
-    if (isWhole) await this.#prepared.note({ key, made }, { before: without(before, shared), after, state });
+    if (isWhole)
+      await this.#prepared.note({ key, made }, { before: withoutPreparedPaths(before, shared), after, state });
     return made;
   }
 
   async #strays(): Promise<readonly string[]> {
     const kept = this.#index.read();
-    return kept === undefined ? [] : strayPaths(this.#sweepOrder(kept));
+    return kept === undefined ? [] : strayPathsInSlot(this.#sweepOrder(kept));
   }
 
   /** Learns the tree while no task waits, so that the next sweep reads less. */
   async getToKnow(): Promise<void> {
     const kept = this.#at === undefined ? undefined : this.#index.read();
-    if (kept !== undefined) await learnFolders(this.#sweepOrder(kept));
+    if (kept !== undefined) await learnFoldersInSweep(this.#sweepOrder(kept));
   }
 
   /** Reserves the slot for this attempt, even over a crash. */
@@ -205,7 +206,7 @@ export class Slot {
     if (this.#at === undefined) return;
     this.#aloneUntilMs = Date.now();
     this.#index.settleTimes();
-    forgetYoung(this.#folders);
+    forgetYoungInSweep(this.#folders);
   }
 
   /** Returns true if the tree is a real folder in its place. A worker could have put a link there. */
@@ -229,11 +230,11 @@ export class Slot {
   changesIn(index: string, base: string): Differences | undefined {
     const { objectFormat: format } = this.#options;
     const kept = this.#index.read();
-    const other = readIndex(readFileSync(index), format);
+    const other = readGitIndex(readFileSync(index), format);
     if (kept === undefined || kept.base !== base || other === undefined) return undefined;
     return {
-      changes: changesBetween(kept.index, other, format),
-      touched: touchedBetween(kept.index, other, format),
+      changes: gitIndexChangesBetween(kept.index, other, format),
+      touched: gitIndexPathsTouched(kept.index, other, format),
     };
   }
 
@@ -256,14 +257,14 @@ export class Slot {
 
   /** Sets aside the private files of the previous attempt, which the next one must not find. */
   clearBox(): void {
-    if (lstatSync(this.box, { throwIfNoEntry: false }) !== undefined) setAside(this.box, this.#trash());
+    if (lstatSync(this.box, { throwIfNoEntry: false }) !== undefined) setFolderAside(this.box, this.#trash());
   }
 
   /** Removes what was set aside. A failed removal is repeated later. */
   async emptyTrash(): Promise<void> {
     const trash = this.#trash();
     for (const name of await readdir(trash).catch(() => [])) {
-      await bestEffort(removeAll(join(trash, name)));
+      await bestEffort(removeFolderTree(join(trash, name)));
     }
   }
 
@@ -323,7 +324,7 @@ export class Slot {
   ): Promise<{ readonly complaint: string }> {
     const { objectFormat: format, blobs } = this.#options;
     if (missing.length === 0) return { complaint: '' };
-    const restored = await restore({ top: this.tree, index, format, missing, blobs });
+    const restored = await restoreSlotFiles({ top: this.tree, index, format, missing, blobs });
     this.#index.expectChange();
     if (restored !== undefined) {
       this.#index.write(restored);
@@ -349,7 +350,7 @@ export class Slot {
   async #sweep(kept: KeptIndex, prepared: ReadonlySet<string>): Promise<readonly IndexEntry[] | undefined> {
     try {
       const sight = this.#takeSight();
-      return await sweep({ ...this.#sweepOrder(kept), kept: prepared, ...(sight !== undefined && { sight }) });
+      return await sweepSlot({ ...this.#sweepOrder(kept), kept: prepared, ...(sight !== undefined && { sight }) });
     } catch (error) {
       if (error instanceof Error && 'code' in error) return undefined;
       throw error;
@@ -359,7 +360,7 @@ export class Slot {
   async #makeAnew(base: string, signal: AbortSignal): Promise<void> {
     this.#index.remove();
     this.#prepared.forget();
-    if (this.hasTree() && !setAside(this.tree, this.#trash())) {
+    if (this.hasTree() && !setFolderAside(this.tree, this.#trash())) {
       const message = `${this.tree} can't be removed: remove it by hand`;
       throw new DroverError({ kind: 'workspace.failed', message });
     }
@@ -383,7 +384,7 @@ export function slotLock(slotsFolder: string, number: number): string {
   return join(slotsFolder, `${number}.lock`);
 }
 
-export function ownerIn(folder: string): Owner | undefined {
+export function ownerOfSlot(folder: string): Owner | undefined {
   try {
     return OWNER.parse(JSON.parse(readFileSync(join(folder, 'owner.json'), 'utf8')));
   } catch (error) {

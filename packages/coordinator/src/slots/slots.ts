@@ -12,26 +12,33 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RunTask } from '@drover/core/task/task';
 import type { SandboxPolicy } from '@drover/sandbox/policy';
-import { objectFolders, type Repository } from '../git/repository.ts';
+import { gitObjectFolders, type Repository } from '../git/repository.ts';
 import { Blobs } from '../store/blobs.ts';
 import type { Contain, Contained } from './containment.ts';
-import { type CommitOrder, type Committed, commitTree } from './commit.ts';
+import { type CommitOrder, type Committed, commitSlotTree } from './commit.ts';
 import {
-  asIgnored,
-  findIncluded,
+  includeAsIgnored,
+  findSlotIncludes,
   type IncludeLine,
   type Inclusion,
-  place as placeIncluded,
-  inclusionWarnings,
-  readInclude,
+  placeIncludes,
+  slotInclusionWarnings,
+  readSlotInclude,
   readWorktreeInclude,
 } from './include.ts';
-import { auditCopy, type Dependencies, linkCopy, mountsOf, privateCopy, removeCopy } from '../dependencies/bring.ts';
-import { fileMode, writeOwn } from './renewal/own-file.ts';
-import { isHomeUnused, preparationKey, setUp } from './setup.ts';
+import {
+  auditDependencyCopy,
+  type Dependencies,
+  hardLinkDependencies,
+  mountDependencies,
+  copyDependencies,
+  removeDependencyCopy,
+} from '../dependencies/bring.ts';
+import { modeOfRenewedFile, writeRenewedFile } from './renewal/own-file.ts';
+import { isSlotHomeUnused, slotPreparationKey, setUpSlot } from './setup.ts';
 import { type Owner, Slot, slotNumbers, type SlotOptions } from './slot.ts';
-import { openStore, type Store, textOf } from '../store/store.ts';
-import { writeWorkerGit } from './renewal/worker-git.ts';
+import { openStore, type Store, storeTextOf } from '../store/store.ts';
+import { renewWorkerGit } from './renewal/worker-git.ts';
 import { bestEffort, handled } from '@drover/core/promises';
 
 const SLOTS_MAX = 256;
@@ -114,7 +121,7 @@ export class Slots {
   /** Throws UsageError if home or `.drover/include` is unusable. */
   static async open(options: SlotsOptions): Promise<Slots> {
     const store = await openStore(options);
-    const lines = [...(await readInclude(options.repository.top)), ...(await readWorktreeInclude(options))];
+    const lines = [...(await readSlotInclude(options.repository.top)), ...(await readWorktreeInclude(options))];
     return new Slots(options, store, lines);
   }
 
@@ -180,23 +187,22 @@ export class Slots {
 
   /** The files that `.drover/include` includes, and its entries without effect. */
   inclusion(): Promise<Inclusion> {
-    const { repository, env } = this.#options;
-    this.#inclusion ??= findIncluded(this.#lines, { repository, env });
+    this.#inclusion ??= findSlotIncludes(this.#lines, this.#options);
     return this.#inclusion;
   }
 
   /** Throws DroverError if a worker changed dependencies that workspaces share. The next run makes a new copy. */
   async auditDependencies(): Promise<void> {
     const copy = await this.#copied;
-    const paths = copy === undefined ? [] : await auditCopy(copy);
+    const paths = copy === undefined ? [] : await auditDependencyCopy(copy);
     if (copy === undefined || paths.length === 0) return;
-    await removeCopy(copy);
+    await removeDependencyCopy(copy);
     throw new DroverError({ kind: 'dependencies.changed', paths: paths.slice(0, CHANGED_MAX) });
   }
 
   /** Warnings for the user about copied files. */
   async warnings(): Promise<readonly string[]> {
-    return inclusionWarnings(await this.inclusion());
+    return slotInclusionWarnings(await this.inclusion());
   }
 
   /** Gives up all slots. Unreleased ones still belong to this run. */
@@ -252,13 +258,13 @@ export class Slots {
     const { repository, run } = this.#options;
     const { included } = await this.inclusion();
     this.#userExcludes ??= this.#readUserExcludes();
-    const exclude = `${asIgnored(included)}${await this.#userExcludes}`;
+    const exclude = `${includeAsIgnored(included)}${await this.#userExcludes}`;
     const { tree, index, folderMode: mode } = slot;
-    writeOwn(slot.exclude, exclude, fileMode(mode));
-    await placeIncluded(included, repository.top, slot.tree);
+    writeRenewedFile(slot.exclude, exclude, modeOfRenewedFile(mode));
+    await placeIncludes(included, repository.top, slot.tree);
     await this.#linkDependencies(slot);
     const branch = `drover/${run}/${task}`;
-    writeWorkerGit({ tree, index, storeGit: this.store.gitDir, repository, base, branch, exclude, mode });
+    renewWorkerGit({ tree, index, storeGit: this.store.gitDir, repository, base, branch, exclude, mode });
     slot.clearBox();
     const contained = await this.#contain(slot, wish);
     try {
@@ -286,8 +292,8 @@ export class Slots {
     const shared = dependencies?.how === 'link' ? dependencies.folders : [];
     const place = { cwd: slot.tree, env, outputFolder: setup?.outputFolder ?? '', git: slot.git(slot.index), sandbox };
     return slot.prepare(key, shared, async () => ({
-      made: await setUp(setup?.commands ?? [], place, signal),
-      isWhole: isHomeUnused(slot.box),
+      made: await setUpSlot(setup?.commands ?? [], place, signal),
+      isWhole: isSlotHomeUnused(slot.box),
     }));
   }
 
@@ -306,18 +312,18 @@ export class Slots {
     const commands = setup?.commands ?? [];
     const copy = dependencies?.how === 'link' ? await this.#copy(dependencies.folders) : undefined;
     if (commands.length === 0 && copy === undefined) return undefined;
-    return preparationKey({ commands, copy, path: env['PATH'] }, base, this.store.git);
+    return slotPreparationKey({ commands, copy, path: env['PATH'] }, base, this.store.git);
   }
 
   #copy(folders: readonly string[]): Promise<string> {
-    this.#copied ??= privateCopy(folders, this.#options.repository.top, this.store.folder);
+    this.#copied ??= copyDependencies(folders, this.#options.repository.top, this.store.folder);
     return this.#copied;
   }
 
   async #linkDependencies({ tree }: Slot): Promise<void> {
     const { dependencies } = this.#options;
     if (dependencies?.how === 'link')
-      await linkCopy(await this.#copy(dependencies.folders), dependencies.folders, tree);
+      await hardLinkDependencies(await this.#copy(dependencies.folders), dependencies.folders, tree);
   }
 
   async #contain(
@@ -326,13 +332,13 @@ export class Slots {
   ): Promise<Contained | undefined> {
     const { contain, repository } = this.#options;
     if (contain === undefined) return undefined;
-    this.#objects ??= objectFolders(join(this.store.gitDir, 'objects'));
+    this.#objects ??= gitObjectFolders(join(this.store.gitDir, 'objects'));
     const { included } = await this.inclusion();
     const linked = included.filter(({ how }) => how === 'link').map(({ path }) => join(repository.top, path));
     const readable = [...(await this.#objects), ...linked];
     const { dependencies } = this.#options;
     const folders = dependencies?.how === 'mount' ? dependencies.folders : [];
-    const brought = mountsOf(folders, { top: repository.top, tree: slot.tree, box: slot.box });
+    const brought = mountDependencies(folders, { top: repository.top, tree: slot.tree, box: slot.box });
     const contained = await contain({ root: slot.tree, folder: slot.box, readable, brought, worker, task, attempt });
     this.#contained.add(contained);
     return contained;
@@ -347,7 +353,7 @@ export class Slots {
   async #readUserExcludes(): Promise<string> {
     const { commonDir, excludesFile } = this.#options.repository;
     const own = [join(commonDir, 'info', 'exclude'), ...(excludesFile === undefined ? [] : [excludesFile])];
-    return (await Promise.all(own.map(async (path) => (await textOf(path)) ?? ''))).join('\n');
+    return (await Promise.all(own.map(async (path) => (await storeTextOf(path)) ?? ''))).join('\n');
   }
 
   #workspace(slot: Slot, { base, included }: Owner, contained: Contained | undefined): Workspace {
@@ -357,7 +363,7 @@ export class Slots {
       path: slot.tree,
       base,
       sandbox: contained?.policy,
-      commit: (order) => commitTree({ ...order, slot, base, identity, keepOut: included, store: this.store }),
+      commit: (order) => commitSlotTree({ ...order, slot, base, identity, keepOut: included, store: this.store }),
       release: async (since) => {
         if (isReleased) return;
         isReleased = true;

@@ -14,11 +14,11 @@ const FOLDERS_MAX = 200_000;
 const READ_BY_GIT = ['.gitignore', '.gitattributes'];
 
 /** Dispose of the result when git has ended. */
-export function watchPipes(tree: string): Disposable & { readonly signal: AbortSignal } {
+export function watchPipesInSlot(tree: string): Disposable & { readonly signal: AbortSignal } {
   const found = new AbortController();
   let isOver = false;
   const look = async () => {
-    if (!(await hasPipe(tree, () => isOver))) return;
+    if (!(await hasSlotPipe(tree, () => isOver))) return;
     const message = 'a pipe stands where git reads a file';
     found.abort(new DroverError({ kind: 'workspace.failed', message }));
   };
@@ -32,12 +32,12 @@ export function watchPipes(tree: string): Disposable & { readonly signal: AbortS
   };
 }
 
-async function hasPipe(tree: string, isOver: () => boolean): Promise<boolean> {
+async function hasSlotPipe(tree: string, isOver: () => boolean): Promise<boolean> {
   const waiting = [tree];
   for (let n = 0; n < FOLDERS_MAX && !isOver(); n++) {
     const folder = waiting.pop();
     if (folder === undefined) return false;
-    for (const entry of await entriesOf(folder)) {
+    for (const entry of await slotEntriesForPipes(folder)) {
       if (entry.isDirectory() && entry.name !== '.git') waiting.push(join(folder, entry.name));
       else if (READ_BY_GIT.includes(entry.name) && !entry.isFile() && !entry.isSymbolicLink()) return true;
     }
@@ -45,7 +45,7 @@ async function hasPipe(tree: string, isOver: () => boolean): Promise<boolean> {
   return false;
 }
 
-async function entriesOf(folder: string): Promise<readonly Dirent[]> {
+async function slotEntriesForPipes(folder: string): Promise<readonly Dirent[]> {
   try {
     return await readdir(folder, { withFileTypes: true });
   } catch (error) {

@@ -24,37 +24,40 @@ export type NewCommit = {
 };
 
 /** Returns its id. Writing the same commit again gives the same object. */
-export async function writeCommit({ gitDir, objectFormat }: StorePlace, commit: NewCommit): Promise<string> {
-  const text = Buffer.from(commitText(commit));
+export async function writeStoreCommit({ gitDir, objectFormat }: StorePlace, commit: NewCommit): Promise<string> {
+  const text = Buffer.from(storeCommitText(commit));
   const object = Buffer.concat([Buffer.from(`commit ${text.length}\0`), text]);
   const id = createHash(objectFormat).update(object).digest('hex');
   const path = join(gitDir, 'objects', id.slice(0, FOLDER_CHARS), id.slice(FOLDER_CHARS));
-  await orFailed('a commit could not be written', async () => {
+  await orStoreFailed('a commit could not be written', async () => {
     // Like git, syncs no object; the branch is synced, once all its objects are written.
-    if (!(await isRenewed(path))) await writeWhole(path, deflateSync(object), { mode: READ_ONLY, sync: false });
+    if (!(await isStoreObjectRenewed(path)))
+      await writeStoreFileWhole(path, deflateSync(object), { mode: READ_ONLY, sync: false });
   });
   return id;
 }
 
 /** Moves the branch from any commit. */
-export async function writeBranch({ gitDir }: StorePlace, branch: string, commit: string): Promise<void> {
+export async function writeStoreBranch({ gitDir }: StorePlace, branch: string, commit: string): Promise<void> {
   const path = join(gitDir, 'refs', 'heads', branch);
-  await orFailed('a branch could not be written', () => writeWhole(path, `${commit}\n`, { mode: 0o666, sync: true }));
+  await orStoreFailed('a branch could not be written', () =>
+    writeStoreFileWhole(path, `${commit}\n`, { mode: 0o666, sync: true }),
+  );
 }
 
-function commitText({ tree, parent, message, by, when }: NewCommit): string {
+function storeCommitText({ tree, parent, message, by, when }: NewCommit): string {
   const seconds = Math.floor(Date.parse(when) / 1_000);
-  const person = `${plain(by.name) || 'drover'} <${plain(by.email)}> ${seconds} +0000`;
+  const person = `${plainStoreName(by.name) || 'drover'} <${plainStoreName(by.email)}> ${seconds} +0000`;
   return `tree ${tree}\nparent ${parent}\nauthor ${person}\ncommitter ${person}\n\n${message}`;
 }
 
 // Cleans a name like git: without characters that end the line or the name, and without punctuation at both ends.
-function plain(name: string): string {
+function plainStoreName(name: string): string {
   return name.replaceAll(/[\n<>]/g, '').replaceAll(/^[\0- .,:;"\\']+|[\0- .,:;"\\']+$/g, '');
 }
 
 /** Renews the time of an existing object, so that gc does not treat it as old. */
-async function isRenewed(path: string): Promise<boolean> {
+async function isStoreObjectRenewed(path: string): Promise<boolean> {
   const now = new Date();
   return utimes(path, now, now).then(
     () => true,
@@ -66,7 +69,7 @@ async function isRenewed(path: string): Promise<boolean> {
 }
 
 // Writes atomically: the file is complete or absent.
-async function writeWhole(
+async function writeStoreFileWhole(
   path: string,
   content: string | Buffer,
   { mode, sync }: { readonly mode: number; readonly sync: boolean },
@@ -84,7 +87,7 @@ async function writeWhole(
   }
 }
 
-async function orFailed(what: string, write: () => Promise<void>): Promise<void> {
+async function orStoreFailed(what: string, write: () => Promise<void>): Promise<void> {
   try {
     await write();
   } catch (cause) {

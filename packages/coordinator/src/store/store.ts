@@ -10,10 +10,10 @@ import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { UsageError } from '@drover/core/errors';
-import { gitAt, quotedPath, type Git } from '../git/git.ts';
-import { objectFolders, type Identity, type ObjectFormat, type Repository } from '../git/repository.ts';
+import { gitAt, quotedGitPath, type Git } from '../git/git.ts';
+import { gitObjectFolders, type Identity, type ObjectFormat, type Repository } from '../git/repository.ts';
 import { isErrorCode } from '../git/removal.ts';
-import { type NewCommit, writeBranch, writeCommit } from './store-writing.ts';
+import { type NewCommit, writeStoreBranch, writeStoreCommit } from './store-writing.ts';
 
 const NAME_CHARS_MAX = 40;
 const DIGEST_CHARS = 12;
@@ -45,36 +45,36 @@ export function workspacesFolder(home: string): string {
 export async function openStore({ home, repository, env }: StoreOptions): Promise<Store> {
   await mkdir(workspacesFolder(home), { recursive: true });
   const root = await realpath(workspacesFolder(home));
-  if (isInside(root, repository.top) || isInside(root, repository.commonDir)) {
+  if (isInsideStore(root, repository.top) || isInsideStore(root, repository.commonDir)) {
     throw new UsageError(
       `drover's home ${home} is inside the repository it would work on: set DROVER_HOME to a folder outside of ${repository.top}`,
     );
   }
-  const folder = join(root, await keyOf(repository));
+  const folder = join(root, await storeKeyOfRepository(repository));
   const gitDir = join(folder, STORE_FOLDER);
   const slotsFolder = join(folder, SLOTS_FOLDER);
   await mkdir(slotsFolder, { recursive: true });
   await writeStore(gitDir, repository);
   const { top, commonDir } = repository;
-  await writeWhole(join(folder, REPOSITORY_FILE), `${JSON.stringify({ top, commonDir })}\n`);
+  await writeWholeStoreFile(join(folder, REPOSITORY_FILE), `${JSON.stringify({ top, commonDir })}\n`);
   const place = { gitDir, objectFormat: repository.objectFormat };
   return {
     folder,
     gitDir,
     slotsFolder,
     git: gitAt({ gitDir, env }),
-    commit: (commit) => writeCommit(place, commit),
-    branch: (branch, commit) => writeBranch(place, branch, commit),
+    commit: (commit) => writeStoreCommit(place, commit),
+    branch: (branch, commit) => writeStoreBranch(place, branch, commit),
   };
 }
 
-export function isInside(path: string, folder: string): boolean {
+export function isInsideStore(path: string, folder: string): boolean {
   const way = relative(folder, path);
   return way === '' || (way !== '..' && !way.startsWith('../'));
 }
 
 // All checkouts of one repository share a store. The name helps users to recognize it.
-async function keyOf({ commonDir }: Repository): Promise<string> {
+async function storeKeyOfRepository({ commonDir }: Repository): Promise<string> {
   const real = await realpath(commonDir);
   const name = basename(real) === '.git' ? basename(dirname(real)) : basename(real);
   const digest = createHash('sha256').update(real).digest('hex').slice(0, DIGEST_CHARS);
@@ -86,23 +86,26 @@ async function writeStore(gitDir: string, repository: Repository): Promise<void>
   await Promise.all(
     [join('objects', 'info'), join('refs', 'heads')].map((path) => mkdir(join(gitDir, path), { recursive: true })),
   );
-  const borrowed = await objectFolders(objects);
+  const borrowed = await gitObjectFolders(objects);
   await Promise.all([
-    writeWhole(join(gitDir, 'HEAD'), 'ref: refs/heads/none\n'),
-    writeWhole(join(gitDir, 'config'), configText({ objectFormat, isBare: true })),
-    writeWhole(join(gitDir, 'objects', 'info', 'alternates'), borrowed.map((path) => `${quotedPath(path)}\n`).join('')),
-    copyShallow(commonDir, gitDir),
+    writeWholeStoreFile(join(gitDir, 'HEAD'), 'ref: refs/heads/none\n'),
+    writeWholeStoreFile(join(gitDir, 'config'), storeConfigText({ objectFormat, isBare: true })),
+    writeWholeStoreFile(
+      join(gitDir, 'objects', 'info', 'alternates'),
+      borrowed.map((path) => `${quotedGitPath(path)}\n`).join(''),
+    ),
+    copyShallowFileToStore(commonDir, gitDir),
   ]);
 }
 
 // A file marks a repository without its whole history; a repository that borrows its objects needs the same file.
-async function copyShallow(from: string, to: string): Promise<void> {
-  const text = await textOf(join(from, 'shallow'));
+async function copyShallowFileToStore(from: string, to: string): Promise<void> {
+  const text = await storeTextOf(join(from, 'shallow'));
   if (text === undefined) await rm(join(to, 'shallow'), { force: true });
-  else await writeWhole(join(to, 'shallow'), text);
+  else await writeWholeStoreFile(join(to, 'shallow'), text);
 }
 
-export function configText(given: {
+export function storeConfigText(given: {
   readonly objectFormat: ObjectFormat;
   readonly isBare: boolean;
   readonly identity?: Identity;
@@ -122,24 +125,24 @@ export function configText(given: {
     ...(isBare ? ['[uploadpack]', '\tallowAnySHA1InWant = true'] : []),
     ...(identity === undefined
       ? []
-      : ['[user]', `\tname = ${quotedValue(identity.name)}`, `\temail = ${quotedValue(identity.email)}`]),
+      : ['[user]', `\tname = ${quotedStoreValue(identity.name)}`, `\temail = ${quotedStoreValue(identity.email)}`]),
     '',
   ].join('\n');
 }
 
-function quotedValue(value: string): string {
+function quotedStoreValue(value: string): string {
   return `"${value.replaceAll(/["\\]/g, '\\$&').replaceAll('\n', '\\n')}"`;
 }
 
 // Writes atomically, and not at all if the content is the same.
-async function writeWhole(path: string, text: string): Promise<void> {
-  if ((await textOf(path)) === text) return;
+async function writeWholeStoreFile(path: string, text: string): Promise<void> {
+  if ((await storeTextOf(path)) === text) return;
   const draft = `${path}.${randomUUID()}`;
   await writeFile(draft, text);
   await rename(draft, path);
 }
 
-export async function textOf(path: string): Promise<string | undefined> {
+export async function storeTextOf(path: string): Promise<string | undefined> {
   return readFile(path, 'utf8').catch((error: unknown) => {
     if (isErrorCode(error, 'ENOENT', 'ENOTDIR')) return undefined;
     throw error;

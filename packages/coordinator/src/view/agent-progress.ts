@@ -136,9 +136,9 @@ export class AgentProgress implements Progress {
   }
 
   #work(): void {
-    const asked = lastOf(this.#questions);
+    const asked = lastSummaryInView(this.#questions);
     if (asked !== undefined) return this.#be('asking', asked);
-    const called = lastOf(this.#calls);
+    const called = lastSummaryInView(this.#calls);
     if (called === undefined) return this.#be('thinking', '');
     this.#be('running', this.#calls.size > 1 ? `${called} and ${this.#calls.size - 1} more` : called);
   }
@@ -178,11 +178,11 @@ export class AgentProgress implements Progress {
     if (end === -1) {
       if (this.#openLine.length < LINE_CHARS_MAX) this.#openLine += delta;
     } else {
-      const whole = (this.#openLine + delta.slice(0, end)).split(/[\r\n]/).findLast(isSaying);
+      const whole = (this.#openLine + delta.slice(0, end)).split(/[\r\n]/).findLast(isSayingInView);
       if (whole !== undefined) this.lastLine = whole.slice(0, LINE_CHARS_MAX);
       this.#openLine = delta.slice(end + 1);
     }
-    if (isSaying(this.#openLine)) this.lastLine = this.#openLine.slice(0, LINE_CHARS_MAX);
+    if (isSayingInView(this.#openLine)) this.lastLine = this.#openLine.slice(0, LINE_CHARS_MAX);
   }
 
   #endLine(): void {
@@ -190,10 +190,10 @@ export class AgentProgress implements Progress {
   }
 }
 
-function lastOf(summaries: ReadonlyMap<string, string>): string | undefined {
+function lastSummaryInView(summaries: ReadonlyMap<string, string>): string | undefined {
   return [...summaries.values()].at(-1);
 }
 
-function isSaying(line: string): boolean {
+function isSayingInView(line: string): boolean {
   return /\S/.test(line);
 }

@@ -85,7 +85,7 @@ export class Task implements TaskProgress {
   }
 
   get isOver(): boolean {
-    return isStatus(this.#phase);
+    return isProgressEnded(this.#phase);
   }
 
   get isMerging(): boolean {
@@ -249,6 +249,6 @@ const OVER: ReadonlySet<TaskState> = new Set<TaskStatus>([
   'cancelled',
 ]);
 
-export function isStatus(state: TaskState): state is TaskStatus {
+export function isProgressEnded(state: TaskState): state is TaskStatus {
   return OVER.has(state);
 }

@@ -71,7 +71,7 @@ export class SpendingFold {
 
   #takeTotal(record: Extract<Recorded, { readonly type: 'budget' }>): void {
     const { usage, most, mostCost, task } = record;
-    const key = keyOf(record);
+    const key = spendingKeyInView(record);
     this.#isTold = true;
     this.#dollars.take({ ...record, total: usage });
     this.#total = spentIn({ usage, cost: this.#dollars.cost });
@@ -80,9 +80,9 @@ export class SpendingFold {
   }
 
   #agent(record: Recorded): Dollars {
-    const known = this.#agents.get(keyOf(record)) ?? new Dollars();
+    const known = this.#agents.get(spendingKeyInView(record)) ?? new Dollars();
     known.use(this.#model);
-    this.#agents.set(keyOf(record), known);
+    this.#agents.set(spendingKeyInView(record), known);
     return known;
   }
 
@@ -145,6 +145,6 @@ export class AgentSpending {
   }
 }
 
-function keyOf({ task, attempt }: Recorded): string {
+function spendingKeyInView({ task, attempt }: Recorded): string {
   return `${task ?? ''} ${attempt ?? 0}`;
 }

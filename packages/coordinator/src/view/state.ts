@@ -16,7 +16,7 @@ import { type RunSettings, type TaskRow, isDone } from '@drover/protocol/run';
 import { SpendingFold } from './spending.ts';
 import { WorkedTime } from './worked-time.ts';
 import { AgentProgress, type Progress } from './agent-progress.ts';
-import { isStatus, type Of, Task, type TaskProgress } from './progress.ts';
+import { isProgressEnded, type Of, Task, type TaskProgress } from './progress.ts';
 
 export type { Progress } from './agent-progress.ts';
 export type { TaskProgress, TaskState } from './progress.ts';
@@ -144,7 +144,7 @@ export class RunState {
   }
 
   gateResult(tree: string, command: string): GateRecord | undefined {
-    return this.#gates.get(gateKey(tree, command));
+    return this.#gates.get(gateKeyInView(tree, command));
   }
 
   /** The last gate that failed with this task's work in the tree. */
@@ -179,7 +179,7 @@ export class RunState {
       if (!task.isOver && !task.isMerging) left.set(id, Math.max(usualMs - workedMs, usualMs / 4));
     }
     const sumMs = left.values().reduce((sum, each) => sum + each, 0);
-    return Math.max(sumMs / Math.max(1, this.#settings?.workers ?? 1), longestChainMs(this.#tasks, left));
+    return Math.max(sumMs / Math.max(1, this.#settings?.workers ?? 1), longestChainMsOfState(this.#tasks, left));
   }
 
   take(event: Recorded): void {
@@ -221,8 +221,8 @@ export class RunState {
         return;
       case 'gate_end':
         for (const id of event.tasks) this.#tasks.get(id)?.settle('merging');
-        this.#gates.delete(gateKey(event.tree, event.command)); // the newest result is last
-        this.#gates.set(gateKey(event.tree, event.command), event);
+        this.#gates.delete(gateKeyInView(event.tree, event.command)); // the newest result is last
+        this.#gates.set(gateKeyInView(event.tree, event.command), event);
         return;
       case 'budget':
         this.#budget = event;
@@ -331,13 +331,14 @@ export class RunState {
 }
 
 /** Returns one row per task for `run_end`. A task without an end is cancelled. */
-export function rowsOf(state: RunState): readonly TaskRow[] {
+export function taskRowsOfState(state: RunState): readonly TaskRow[] {
   return [...state.tasks.values()].map((task): TaskRow => {
     const { id, plan, attempts, files, commit, branch, usage, cost, waitMs, summary, failure } = task;
     const { startedMs, endedMs } = task;
-    const status = isStatus(task.state) ? task.state : 'cancelled';
+    const status = isProgressEnded(task.state) ? task.state : 'cancelled';
     const reason =
-      task.reason ?? (isStatus(task.state) ? undefined : attempts === 0 ? 'it was not begun' : 'it was not finished');
+      task.reason ??
+      (isProgressEnded(task.state) ? undefined : attempts === 0 ? 'it was not begun' : 'it was not finished');
     return {
       task: id,
       title: plan.title,
@@ -360,16 +361,16 @@ export function rowsOf(state: RunState): readonly TaskRow[] {
 }
 
 /** True for a writing task that changed nothing and whose gates passed on its base. */
-export function isUnchanged({ state, plan }: Pick<TaskProgress, 'state' | 'plan'>): boolean {
+export function isUnchangedInView({ state, plan }: Pick<TaskProgress, 'state' | 'plan'>): boolean {
   return state === 'done' && plan.mode === 'write';
 }
 
-function gateKey(tree: string, command: string): string {
+function gateKeyInView(tree: string, command: string): string {
   return `${tree} ${command}`;
 }
 
 /** Returns the time of the longest chain of dependent tasks. More workers can't shorten it. */
-function longestChainMs(tasks: ReadonlyMap<string, TaskProgress>, left: ReadonlyMap<string, number>): number {
+function longestChainMsOfState(tasks: ReadonlyMap<string, TaskProgress>, left: ReadonlyMap<string, number>): number {
   const known = new Map<string, number>();
   const chainMs = (id: string): number => {
     const before = known.get(id);

@@ -23,7 +23,7 @@ export class WorkedTime {
 
   take(event: Recorded): void {
     const ms = Date.parse(event.at);
-    if (isBetween(event)) this.#isAtWork = false;
+    if (isBetweenWorkedTime(event)) this.#isAtWork = false;
     if (this.#isAtWork && this.#lastMs !== undefined) this.#ms += Math.max(0, ms - this.#lastMs);
     if (event.type === 'run_start') this.#isAtWork = true;
     if (event.type === 'run_end') this.#isAtWork = false;
@@ -32,7 +32,7 @@ export class WorkedTime {
 }
 
 /** True if an event begins a process, or is written between two processes. */
-function isBetween(event: Recorded): boolean {
+function isBetweenWorkedTime(event: Recorded): boolean {
   switch (event.type) {
     case 'run_start':
     case 'delivered':

@@ -5,11 +5,11 @@ import { isDone } from '@drover/protocol/run';
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type * as wire from '@drover/client/wire';
-import { problems } from '@drover/coordinator/plan/graph';
-import { isRunLive, listRuns, stateOf } from '@drover/coordinator/run/runs';
+import { planProblems } from '@drover/coordinator/plan/graph';
+import { isRunLive, listRuns, runStateOfRecords } from '@drover/coordinator/run/runs';
 import { runJournalPath } from '@drover/coordinator/run/journal';
-import { isStatus } from '@drover/coordinator/view/progress';
-import { rowsOf, type TaskProgress } from '@drover/coordinator/view/state';
+import { isProgressEnded } from '@drover/coordinator/view/progress';
+import { taskRowsOfState, type TaskProgress } from '@drover/coordinator/view/state';
 import { DroverError, UsageError } from '@drover/core/errors';
 import { titleOf } from '@drover/core/journal/sessions';
 import type { JsonObject } from '@drover/protocol/json';
@@ -78,11 +78,11 @@ export class Runs {
     if (!this.#isKept(id)) return notFound('run');
     const run = this.#atWork.get(id);
     if (run === undefined) return this.#notHere(id);
-    const proposed = stateOf((await readKept(this.#path(id))).records).proposed ?? [];
+    const proposed = runStateOfRecords((await readKept(this.#path(id))).records).proposed ?? [];
     const tasks = given.answer === 'run' ? (given.tasks ?? proposed) : [];
     const wrong =
       given.answer === 'run'
-        ? problems(tasks, {
+        ? planProblems(tasks, {
             tasksMax: tasks.length,
             done: new Set(),
             agents: proposed.flatMap(({ agent }) => agent ?? []),
@@ -103,7 +103,7 @@ export class Runs {
 
   /** Refuses a run whose repository is outside the served folder. */
   async #elsewhere(id: string): Promise<Refusal | undefined> {
-    const { settings } = stateOf((await readKept(this.#path(id))).records);
+    const { settings } = runStateOfRecords((await readKept(this.#path(id))).records);
     const folder = await folderInside(this.#options.host.root, settings?.repository);
     return folder instanceof Refusal ? folder : undefined;
   }
@@ -187,7 +187,7 @@ export class Runs {
   async diff(id: string, task: string, signal: AbortSignal): Promise<wire.TaskDiff | Refusal> {
     if (!this.#isKept(id)) return notFound('run');
     const { records } = await readKept(this.#path(id));
-    const { tasks, settings } = stateOf(records);
+    const { tasks, settings } = runStateOfRecords(records);
     const commit = tasks.get(task)?.commit;
     if (settings === undefined || commit === undefined) return notFound('task');
     const patch = await this.#options.host.patchOf({ repository: settings.repository, commit }, signal);
@@ -240,7 +240,7 @@ function refusalOf(error: unknown): Refusal {
 type Standing = { readonly live: boolean; readonly isDamaged: boolean };
 
 function snapshotOf(id: string, records: readonly JsonObject[], { live, isDamaged }: Standing): wire.RunSnapshot {
-  const state = stateOf(records);
+  const state = runStateOfRecords(records);
   const tasks = [...state.tasks.values()];
   const [first, last] = [records.at(0)?.['at'], records.at(-1)?.['at']];
   const { settings, end, cost } = state;
@@ -258,12 +258,12 @@ function snapshotOf(id: string, records: readonly JsonObject[], { live, isDamage
     tasks: tasks.length,
     landed: tasks.filter((task) => isDone(task.state)).length,
     ...(cost !== undefined && { cost }),
-    rows: end?.tasks ?? rowsOf(state).filter(({ task }) => isSettled(state.tasks.get(task))),
+    rows: end?.tasks ?? taskRowsOfState(state).filter(({ task }) => isSettled(state.tasks.get(task))),
     questions: live && end === undefined ? openQuestions(records) : [],
     ...(live && state.proposed !== undefined && { plan: state.proposed }),
   };
 }
 
 function isSettled(task: TaskProgress | undefined): boolean {
-  return task !== undefined && isStatus(task.state);
+  return task !== undefined && isProgressEnded(task.state);
 }

@@ -7,7 +7,7 @@ export const CODEOWNERS_PATHS = ['.github/CODEOWNERS', '.gitlab/CODEOWNERS', 'CO
 
 export type Owners = readonly { readonly globs: readonly string[]; readonly owners: readonly string[] }[];
 
-export function parseOwners(text: string): Owners {
+export function parseCodeowners(text: string): Owners {
   return text.split('\n').flatMap((line) => {
     // GitLab's section headings contain no patterns.
     const words = line
@@ -15,17 +15,19 @@ export function parseOwners(text: string): Owners {
       .trim()
       .split(/(?<!\\)\s+/);
     const [pattern = '', ...owners] = words;
-    return pattern === '' || /^\^?\[/.test(pattern) ? [] : [{ globs: globsOf(pattern.replaceAll('\\ ', ' ')), owners }];
+    return pattern === '' || /^\^?\[/.test(pattern)
+      ? []
+      : [{ globs: globsOfCodeownersPattern(pattern.replaceAll('\\ ', ' ')), owners }];
   });
 }
 
-export function ownersOf(path: string, owners: Owners): readonly string[] {
+export function codeownersOfPath(path: string, owners: Owners): readonly string[] {
   return owners.findLast(({ globs }) => globs.some((glob) => matchesGlob(path, glob)))?.owners ?? [];
 }
 
 // As in .gitignore: a pattern with a slash before its end is anchored, another one matches in every folder, and a
 // folder covers everything below it.
-function globsOf(pattern: string): readonly string[] {
+function globsOfCodeownersPattern(pattern: string): readonly string[] {
   const isFolder = pattern.endsWith('/');
   const plain = pattern.replace(/^\//, '').replace(/\/$/, '');
   if (plain === '') return ['**'];

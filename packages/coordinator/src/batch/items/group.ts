@@ -3,7 +3,7 @@
 // The same files give the same groups in any order. Files that were selected as one item stay together.
 
 import { posix } from 'node:path';
-import { type Owners, ownersOf } from './codeowners.ts';
+import { type Owners, codeownersOfPath } from './codeowners.ts';
 import type { Grouping, Item } from './spec.ts';
 import type { Tree } from './tree.ts';
 
@@ -18,22 +18,22 @@ export type Group = Item & {
 
 export type Around = { readonly tree: Tree; readonly owners: Owners };
 
-export function groupsOf(items: readonly Item[], { by, max }: Grouping, around: Around): readonly Group[] {
+export function groupBatchItems(items: readonly Item[], { by, max }: Grouping, around: Around): readonly Group[] {
   const isAlone = ({ id }: Item): boolean => by === 'file' || id !== undefined;
   const together = Map.groupBy(
     items.filter((item) => !isAlone(item)).flatMap(({ files }) => files),
-    (path) => nameOf(path, by, around),
+    (path) => nameOfBatchGroup(path, by, around),
   );
   const single = items
     .filter(isAlone)
     .map((item): Group => ({ ...item, files: item.files.toSorted(), name: item.files[0] ?? '' }));
-  const several = [...together].flatMap(([name, files]) => partsOf(name, [...new Set(files)].toSorted(), max));
+  const several = [...together].flatMap(([name, files]) => splitBatchGroup(name, [...new Set(files)].toSorted(), max));
   return [...single, ...several].toSorted((a, b) =>
     a.name < b.name ? -1 : a.name > b.name ? 1 : (a.part ?? 0) - (b.part ?? 0),
   );
 }
 
-function partsOf(name: string, files: readonly string[], max: number): readonly Group[] {
+function splitBatchGroup(name: string, files: readonly string[], max: number): readonly Group[] {
   if (files.length <= max) return [{ name, files }];
   // Groups are of about equal size, without a small rest.
   const count = Math.ceil(files.length / max);
@@ -44,21 +44,21 @@ function partsOf(name: string, files: readonly string[], max: number): readonly 
   }));
 }
 
-function nameOf(path: string, by: Grouping['by'], { tree, owners }: Around): string {
+function nameOfBatchGroup(path: string, by: Grouping['by'], { tree, owners }: Around): string {
   switch (by) {
     case 'file':
       return path;
     case 'directory':
       return posix.dirname(path);
     case 'package':
-      return packageOf(path, tree);
+      return packageFolderOfItem(path, tree);
     case 'codeowners':
-      return ownersOf(path, owners).join(' ') || 'nobody';
+      return codeownersOfPath(path, owners).join(' ') || 'nobody';
   }
 }
 
 /** The nearest folder with a manifest; the top folder if there is none. */
-function packageOf(path: string, tree: Tree): string {
+function packageFolderOfItem(path: string, tree: Tree): string {
   let folder = posix.dirname(path);
   while (folder !== '.' && !MANIFESTS.some((name) => tree.has(`${folder}/${name}`))) folder = posix.dirname(folder);
   return folder;

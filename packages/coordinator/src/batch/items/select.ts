@@ -4,7 +4,7 @@
 import { matchesGlob } from 'node:path';
 import type { Git } from '../../git/git.ts';
 import type { Item, SpecProblem, Select } from './spec.ts';
-import { isPlainFile, textsOf, type Tree } from './tree.ts';
+import { isPlainItem, readItemTexts, type Tree } from './tree.ts';
 
 const PROBLEMS_MAX = 20;
 
@@ -26,46 +26,46 @@ export type Selected = {
   readonly unmatched: readonly SpecProblem[];
 };
 
-export async function selectItems(
+export async function selectBatchItems(
   select: Select,
   { git, tree, sources }: { readonly git: Git; readonly tree: Tree; readonly sources: Sources },
   signal: AbortSignal,
 ): Promise<Selected> {
   const { files: globs, exclude, contains } = select;
-  const unmatched = globProblems(select, tree).slice(0, PROBLEMS_MAX);
-  const problems = missingFiles(select, sources, tree).slice(0, PROBLEMS_MAX);
+  const unmatched = batchGlobProblems(select, tree).slice(0, PROBLEMS_MAX);
+  const problems = missingBatchItems(select, sources, tree).slice(0, PROBLEMS_MAX);
   if (problems.length > 0) return { items: [], problems, unmatched };
 
   const changed = sources.changed && new Set(sources.changed);
   const isWanted = (path: string): boolean => {
     const file = tree.get(path);
-    if (file === undefined || !isPlainFile(file) || changed?.has(path) === false) return false;
+    if (file === undefined || !isPlainItem(file) || changed?.has(path) === false) return false;
     if (globs !== undefined && !globs.some((glob) => matchesGlob(path, glob))) return false;
     return !exclude.some((glob) => matchesGlob(path, glob));
   };
   const all = sources.items ?? [...tree.keys()].map((path): Item => ({ files: [path] }));
-  const wanted = narrowed(all, isWanted);
+  const wanted = narrowBatchItems(all, isWanted);
   if (contains === undefined) return { items: wanted, problems, unmatched };
   const paths = [...new Set(wanted.flatMap(({ files }) => files))];
   const holding = new Set<string>();
-  for await (const [path, text] of textsOf(
+  for await (const [path, text] of readItemTexts(
     git,
     paths.flatMap((path) => tree.get(path) ?? []),
     signal,
   ))
     if (contains.test(text)) holding.add(path);
-  return { items: narrowed(wanted, (path) => holding.has(path)), problems, unmatched };
+  return { items: narrowBatchItems(wanted, (path) => holding.has(path)), problems, unmatched };
 }
 
-function narrowed(items: readonly Item[], isWanted: (path: string) => boolean): readonly Item[] {
+function narrowBatchItems(items: readonly Item[], isWanted: (path: string) => boolean): readonly Item[] {
   return items.flatMap(({ files, id, vars }) => {
     const left = files.filter(isWanted);
     return left.length === 0 ? [] : [{ files: left, ...(id !== undefined && { id }), ...(vars && { vars }) }];
   });
 }
 
-function globProblems({ files = [] }: Select, tree: Tree): readonly SpecProblem[] {
-  const paths = [...tree.values()].filter(isPlainFile).map(({ path }) => path);
+function batchGlobProblems({ files = [] }: Select, tree: Tree): readonly SpecProblem[] {
+  const paths = [...tree.values()].filter(isPlainItem).map(({ path }) => path);
   return files.flatMap((glob, at) =>
     paths.some((path) => matchesGlob(path, glob))
       ? []
@@ -73,20 +73,20 @@ function globProblems({ files = [] }: Select, tree: Tree): readonly SpecProblem[
           {
             key: `select.files.${at}`,
             message: `'${glob}' matches no file of the repository`,
-            near: nearTo(glob, paths),
+            near: suggestBatchGlob(glob, paths),
           },
         ],
   );
 }
 
 /** Suggests the glob with an existing first folder. */
-function nearTo(glob: string, paths: readonly string[]): NonNullable<SpecProblem['near']> {
+function suggestBatchGlob(glob: string, paths: readonly string[]): NonNullable<SpecProblem['near']> {
   const [, ...rest] = glob.split('/');
   const tops = new Set(paths.map((path) => path.split('/', 1)[0] ?? ''));
   return { word: glob, known: [...tops].map((top) => [top, ...rest].join('/')) };
 }
 
-function missingFiles({ command }: Select, { items = [] }: Sources, tree: Tree): readonly SpecProblem[] {
+function missingBatchItems({ command }: Select, { items = [] }: Sources, tree: Tree): readonly SpecProblem[] {
   const key = command === undefined ? 'select.files' : 'select.command';
   return items.flatMap(({ files, where }) =>
     files.flatMap((path) =>
@@ -104,16 +104,17 @@ function missingFiles({ command }: Select, { items = [] }: Sources, tree: Tree):
 }
 
 /** Returns the problem that a glob's text alone shows. */
-export function globProblem(glob: string): string | undefined {
+export function batchGlobProblem(glob: string): string | undefined {
   if (glob.startsWith('/')) return `'${glob}' begins with /; globs are relative to the top of the repository`;
   if (glob.split('/').includes('..')) return `'${glob}' leads out of the repository`;
   if (glob.startsWith('!')) return `'${glob}' begins with !; name what to leave out under exclude`;
   if (glob.endsWith('/')) return `'${glob}' is a folder; its files are '${glob}**'`;
   for (const [open, close] of ['[]', '{}'] as const)
-    if (count(glob, open ?? '') !== count(glob, close ?? '')) return `'${glob}' has an ${open} without its ${close}`;
+    if (countCharInGlob(glob, open ?? '') !== countCharInGlob(glob, close ?? ''))
+      return `'${glob}' has an ${open} without its ${close}`;
   return undefined;
 }
 
-function count(text: string, char: string): number {
+function countCharInGlob(text: string, char: string): number {
   return text.split(char).length - 1;
 }

@@ -19,23 +19,23 @@ const KEYS = ['path', 'files', 'id', 'vars'];
 export type Listing = { readonly items: readonly ListedItem[]; readonly problems: readonly SpecProblem[] };
 
 /** `name`: the name of the source, such as list.txt, standard input or the command. */
-export function itemsIn(text: string, { name, key }: { readonly name: string; readonly key: string }): Listing {
+export function parseBatchItems(text: string, { name, key }: { readonly name: string; readonly key: string }): Listing {
   const isNul = text.includes('\0');
   const entries = text.split(isNul ? '\0' : /\r?\n/).map((entry, at) => ({ entry, where: `${name}:${at + 1}` }));
   const items: ListedItem[] = [];
   const problems: SpecProblem[] = [];
   for (const { entry, where } of entries) {
     if (entry.trim() === '') continue;
-    const read = !isNul && /^\s*["{]/.test(entry) ? jsonItem(entry) : { files: [tidy(entry)] };
+    const read = !isNul && /^\s*["{]/.test(entry) ? parseJsonItem(entry) : { files: [tidyItemPath(entry)] };
     if (typeof read === 'string') problems.push({ key, message: `${where}: ${read}` });
     else items.push({ ...read, where });
   }
   return { items, problems };
 }
 
-function jsonItem(line: string): Omit<ListedItem, 'where'> | string {
-  const value = parsed(line);
-  if (typeof value === 'string') return { files: [tidy(value)] };
+function parseJsonItem(line: string): Omit<ListedItem, 'where'> | string {
+  const value = parseItemLine(line);
+  if (typeof value === 'string') return { files: [tidyItemPath(value)] };
   if (value === undefined || !isJsonObject(value)) return 'this is neither a path nor JSON of an item';
   const unknown = Object.keys(value).find((key) => !KEYS.includes(key));
   if (unknown !== undefined) return `an item has no '${unknown}'; known are ${KEYS.join(', ')}`;
@@ -46,10 +46,10 @@ function jsonItem(line: string): Omit<ListedItem, 'where'> | string {
   if (!isJsonObject(vars) || !Object.values(vars).every((each) => typeof each === 'string'))
     return 'the "vars" of an item must be texts by their names';
   const texts = vars as Record<string, string>;
-  return { files: files.map((file) => tidy(String(file))), vars: texts, ...(id !== undefined && { id }) };
+  return { files: files.map((file) => tidyItemPath(String(file))), vars: texts, ...(id !== undefined && { id }) };
 }
 
-function parsed(line: string): Json | undefined {
+function parseItemLine(line: string): Json | undefined {
   try {
     return JSON.parse(line) as Json;
   } catch (error) {
@@ -58,7 +58,7 @@ function parsed(line: string): Json | undefined {
   }
 }
 
-function tidy(path: string): string {
+function tidyItemPath(path: string): string {
   return path.replace(/^(?:\.\/)+/, '');
 }
 
@@ -68,7 +68,7 @@ export type Command = {
   readonly env: Readonly<Record<string, string>>;
 };
 
-export async function itemsFrom({ command, cwd, env }: Command, signal: AbortSignal): Promise<Listing> {
+export async function listItemsByCommand({ command, cwd, env }: Command, signal: AbortSignal): Promise<Listing> {
   const key = 'select.command';
   const out: Buffer[] = [];
   let bytes = 0;
@@ -98,11 +98,11 @@ export async function itemsFrom({ command, cwd, env }: Command, signal: AbortSig
   if (bytes > OUTPUT_BYTES_MAX) return failed(`printed more than ${OUTPUT_BYTES_MAX / 1024 / 1024} MB`);
   if (end.endedBy === 'timeout') return failed(`took longer than ${COMMAND_MS_MAX / 60_000} minutes`);
   if (end.exitCode !== 0) return failed(`fails (${end.exitCode ?? end.signal ?? end.endedBy})`);
-  return itemsIn(Buffer.concat(out).toString('utf8'), { name: 'the command', key });
+  return parseBatchItems(Buffer.concat(out).toString('utf8'), { name: 'the command', key });
 }
 
 /** The paths that differ in a range, or the problem that git reports. */
-export async function changedIn(
+export async function listItemsChangedIn(
   git: Git,
   range: string,
   signal: AbortSignal,
@@ -119,6 +119,8 @@ export async function changedIn(
   }
 }
 
-export function isProblem(found: readonly string[] | readonly [SpecProblem]): found is readonly [SpecProblem] {
+export function isItemSourceProblem(
+  found: readonly string[] | readonly [SpecProblem],
+): found is readonly [SpecProblem] {
   return typeof found[0] === 'object';
 }

@@ -15,7 +15,7 @@ export type TreeFile = {
 
 export type Tree = ReadonlyMap<string, TreeFile>; // by path
 
-export async function treeOf(git: Git, commit: string, signal: AbortSignal): Promise<Tree> {
+export async function readItemTree(git: Git, commit: string, signal: AbortSignal): Promise<Tree> {
   const { out } = await git(['ls-tree', '-r', '-z', '-l', '--full-tree', commit], { signal });
   const files = out.split('\0').flatMap((entry): [string, TreeFile][] => {
     const [, mode = '', blob = '', size = '', path = ''] = /^(\d+) blob ([0-9a-f]+) +(\d+)\t([^]+)$/.exec(entry) ?? [];
@@ -25,18 +25,18 @@ export async function treeOf(git: Git, commit: string, signal: AbortSignal): Pro
 }
 
 /** The files that a task can work on, which excludes links. */
-export function isPlainFile({ mode }: TreeFile): boolean {
+export function isPlainItem({ mode }: TreeFile): boolean {
   return mode === '100644' || mode === '100755';
 }
 
 /** Reads the given files. A file that is too large is left out. */
-export async function* textsOf(
+export async function* readItemTexts(
   git: Git,
   files: readonly TreeFile[],
   signal: AbortSignal,
 ): AsyncGenerator<readonly [path: string, text: string]> {
   const small = files.filter(({ bytes }) => bytes <= LOOKED_INTO_BYTES_MAX);
-  for (const chunk of chunks(small)) {
+  for (const chunk of chunkItems(small)) {
     const input = chunk.map(({ blob }) => `${blob}\n`).join('');
     const { out } = await git(['cat-file', '--batch'], { input, encoding: 'latin1', signal });
     let at = 0;
@@ -50,7 +50,7 @@ export async function* textsOf(
   }
 }
 
-function* chunks(files: readonly TreeFile[]): Generator<readonly TreeFile[]> {
+function* chunkItems(files: readonly TreeFile[]): Generator<readonly TreeFile[]> {
   let chunk: TreeFile[] = [];
   let bytes = 0;
   for (const file of files) {

@@ -9,7 +9,7 @@ import { lstatSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 const PERMISSIONS = 0o7777;
 const COMPARED_BYTES_MAX = 16 * 1024; // writing a larger file again is faster than comparing it
 
-export function writeOwn(path: string, content: string | Buffer, mode: number): void {
+export function writeRenewedFile(path: string, content: string | Buffer, mode: number): void {
   const bytes = typeof content === 'string' ? Buffer.from(content) : content;
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found?.isFile() !== true || found.nlink !== 1 || (found.mode & PERMISSIONS) !== mode) {
@@ -23,6 +23,6 @@ export function writeOwn(path: string, content: string | Buffer, mode: number): 
 }
 
 /** The mode of drover's files, derived from the mode of its folders. */
-export function fileMode(folderMode: number): number {
+export function modeOfRenewedFile(folderMode: number): number {
   return folderMode & 0o666;
 }

@@ -22,7 +22,7 @@ import {
 import { dirname, join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as z from 'zod/mini';
-import { isErrorCode, setAside } from '../../git/removal.ts';
+import { isErrorCode, setFolderAside } from '../../git/removal.ts';
 
 const ENTRIES_MAX = 300_000; // a larger tree is set up again for every task
 const ENTRIES_A_TURN = 2_000;
@@ -82,9 +82,10 @@ export class PreparedTree {
 
   /** Keeps everything added since `before`. Keeps nothing if setup changed existing paths. */
   async note({ key, made }: Pick<PreparedRecord, 'key' | 'made'>, change: SetUpChange): Promise<void> {
-    const paths = without(change.after, change.before);
-    const state = await preparedState(this.#tree, paths);
-    const isUnchanged = JSON.stringify(await preparedState(this.#tree, change.before)) === JSON.stringify(change.state);
+    const paths = withoutPreparedPaths(change.after, change.before);
+    const state = await preparedSlotState(this.#tree, paths);
+    const isUnchanged =
+      JSON.stringify(await preparedSlotState(this.#tree, change.before)) === JSON.stringify(change.state);
     if (state === undefined || !isUnchanged) return;
     const draft = `${this.#file}.new`;
     writeFileSync(draft, JSON.stringify({ key, made, paths, state } satisfies PreparedRecord));
@@ -105,34 +106,34 @@ export class PreparedTree {
   async #isAsRecorded({ paths, state }: PreparedRecord, trash: string): Promise<boolean> {
     const added: Buffer[] = [];
     let same = 0;
-    const isSame = await walk(this.#tree, paths, (path, found) => {
+    const isSame = await walkPreparedPaths(this.#tree, paths, (path, found) => {
       const recorded = state[path];
       if (recorded === undefined) {
-        added.push(placeIn(this.#tree, path));
+        added.push(placeInPreparedTree(this.#tree, path));
         return 'leave out';
       }
       same += 1;
-      return recorded === lookOf(found, recorded.startsWith('c')) ? 'go on' : 'stop';
+      return recorded === lookOfPreparedFile(found, recorded.startsWith('c')) ? 'go on' : 'stop';
     });
-    return isSame && same === Object.keys(state).length && added.every((place) => setAside(place, trash));
+    return isSame && same === Object.keys(state).length && added.every((place) => setFolderAside(place, trash));
   }
 }
 
 /** Returns undefined if there is too much, or an entry that is no file, folder or link. */
-export async function preparedState(tree: string, paths: readonly string[]): Promise<TreeState | undefined> {
+export async function preparedSlotState(tree: string, paths: readonly string[]): Promise<TreeState | undefined> {
   const state: Record<string, string> = {};
   let count = 0;
-  const isWhole = await walk(tree, paths, (path, found) => {
+  const isWhole = await walkPreparedPaths(tree, paths, (path, found) => {
     count += 1;
     if (count > ENTRIES_MAX || !(found.isFile() || found.isDirectory() || found.isSymbolicLink())) return 'stop';
-    state[path] = lookOf(found, found.nlink === 1);
+    state[path] = lookOfPreparedFile(found, found.nlink === 1);
     return 'go on';
   });
   return isWhole ? state : undefined;
 }
 
 /** Times of a folder are left out, because its entries are compared themselves. */
-function lookOf(found: Stats, isSingle: boolean): string {
+function lookOfPreparedFile(found: Stats, isSingle: boolean): string {
   if (found.isDirectory()) return `d ${found.ino} ${found.mode}`;
   return `${isSingle ? `c ${found.ctimeMs}` : `m ${found.mtimeMs}`} ${found.ino} ${found.mode} ${found.size}`;
 }
@@ -140,12 +141,12 @@ function lookOf(found: Stats, isSingle: boolean): string {
 type Look = (path: string, found: Stats) => 'go on' | 'leave out' | 'stop';
 
 /** Returns true if every path existed in a real folder and `look` stopped at none. */
-async function walk(tree: string, paths: readonly string[], look: Look): Promise<boolean> {
+async function walkPreparedPaths(tree: string, paths: readonly string[], look: Look): Promise<boolean> {
   const waiting = paths.toReversed();
-  if (!paths.every((path) => isInTree(tree, path))) return false;
+  if (!paths.every((path) => isInPreparedTree(tree, path))) return false;
   for (let path = waiting.pop(), n = 1; path !== undefined; path = waiting.pop(), n++) {
     if (n % ENTRIES_A_TURN === 0) await nextTurn();
-    const place = placeIn(tree, path);
+    const place = placeInPreparedTree(tree, path);
     const found = lstatSync(place, { throwIfNoEntry: false });
     if (found === undefined) return false;
     const next = look(path, found);
@@ -156,8 +157,8 @@ async function walk(tree: string, paths: readonly string[], look: Look): Promise
   return true;
 }
 
-function isInTree(tree: string, path: string): boolean {
-  const folder = dirname(placeIn(tree, path).toString('latin1'));
+function isInPreparedTree(tree: string, path: string): boolean {
+  const folder = dirname(placeInPreparedTree(tree, path).toString('latin1'));
   try {
     return realpathSync(Buffer.from(folder, 'latin1'), { encoding: 'latin1' }) === folder;
   } catch (error) {
@@ -166,10 +167,10 @@ function isInTree(tree: string, path: string): boolean {
   }
 }
 
-function placeIn(tree: string, path: string): Buffer {
+function placeInPreparedTree(tree: string, path: string): Buffer {
   return Buffer.concat([Buffer.from(`${tree}/`), Buffer.from(path, 'latin1')]);
 }
 
-export function without(paths: readonly string[], others: readonly string[]): readonly string[] {
+export function withoutPreparedPaths(paths: readonly string[], others: readonly string[]): readonly string[] {
   return paths.filter((path) => !others.includes(path));
 }

@@ -18,8 +18,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import type { ObjectFormat } from '../../git/repository.ts';
-import { EMPTY_INDEX, HASH_BYTES, type IndexFile, readIndex } from '../../git/index-file.ts';
-import { writeOwn } from './own-file.ts';
+import { EMPTY_INDEX, HASH_BYTES, type IndexFile, readGitIndex } from '../../git/index-file.ts';
+import { writeRenewedFile } from './own-file.ts';
 import { CLOCK_MS } from './sweep.ts';
 
 const SECOND_MS = 1_000;
@@ -53,11 +53,11 @@ export class SlotIndex {
     const found = statSync(this.path, { throwIfNoEntry: false });
     if (found === undefined) return { index: EMPTY_INDEX, writtenMs: 0, base: undefined };
     const bytes = readFileSync(this.path);
-    const index = readIndex(bytes, this.#format);
-    const digest = digestIn(bytes, this.#format);
+    const index = readGitIndex(bytes, this.#format);
+    const digest = digestInSlotIndex(bytes, this.#format);
     if (index === undefined || digest === undefined) return undefined;
     if (this.#noted !== undefined && this.#noted.digest !== digest) return undefined;
-    const noted = this.#noted ?? noteIn(this.#notePath);
+    const noted = this.#noted ?? noteOfSlotIndex(this.#notePath);
     return { index, writtenMs: found.mtimeMs, base: noted?.digest === digest ? noted.base : undefined };
   }
 
@@ -70,13 +70,13 @@ export class SlotIndex {
 
   /** A crash here leaves an index that `read` rejects. */
   write(bytes: Buffer): void {
-    writeOwn(this.path, bytes, this.#mode);
+    writeRenewedFile(this.path, bytes, this.#mode);
   }
 
   note(base: string): void {
-    const digest = lastOf(this.path, HASH_BYTES[this.#format]).toString('hex');
+    const digest = lastBytesOfSlotIndex(this.path, HASH_BYTES[this.#format]).toString('hex');
     this.#noted = { base, digest };
-    writeOwn(this.#notePath, `${base} ${digest}`, this.#mode);
+    writeRenewedFile(this.#notePath, `${base} ${digest}`, this.#mode);
   }
 
   remove(): void {
@@ -98,13 +98,13 @@ export class SlotIndex {
 }
 
 // Returns the digest at the end of an index if it matches the rest.
-function digestIn(bytes: Buffer, format: ObjectFormat): string | undefined {
+function digestInSlotIndex(bytes: Buffer, format: ObjectFormat): string | undefined {
   const end = bytes.length - HASH_BYTES[format];
   const digest = bytes.toString('hex', end);
   return createHash(format).update(bytes.subarray(0, end)).digest('hex') === digest ? digest : undefined;
 }
 
-function lastOf(path: string, count: number): Buffer {
+function lastBytesOfSlotIndex(path: string, count: number): Buffer {
   const file = openSync(path, 'r');
   try {
     const bytes = Buffer.alloc(count);
@@ -115,7 +115,7 @@ function lastOf(path: string, count: number): Buffer {
   }
 }
 
-function noteIn(path: string): Note | undefined {
+function noteOfSlotIndex(path: string): Note | undefined {
   const [base, digest] = existsSync(path) ? readFileSync(path, 'utf8').split(' ') : [];
   return base === undefined || digest === undefined ? undefined : { base, digest };
 }

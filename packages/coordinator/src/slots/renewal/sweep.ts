@@ -16,9 +16,16 @@ import { createHash } from 'node:crypto';
 import { chmodSync, lstatSync, readdirSync, readFileSync, readlinkSync, type Stats } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ObjectFormat } from '../../git/repository.ts';
-import { isAsWritten, latestMs, objectOf, writtenMs, type IndexEntry, type IndexFile } from '../../git/index-file.ts';
-import { setAside } from '../../git/removal.ts';
-import { isWorkerGit, WORKER_GIT } from './worker-git.ts';
+import {
+  isFileAsIndexEntry,
+  indexEntryLatestMs,
+  objectOfIndexEntry,
+  indexEntryWrittenMs,
+  type IndexEntry,
+  type IndexFile,
+} from '../../git/index-file.ts';
+import { setFolderAside } from '../../git/removal.ts';
+import { isRenewableWorkerGit, WORKER_GIT } from './worker-git.ts';
 
 /** Files get their times from a clock that is a few milliseconds late. */
 export const CLOCK_MS = 100;
@@ -56,59 +63,59 @@ export type SweepOrder = {
 };
 
 /** The files that are missing now; undefined if something could not be removed. */
-export async function sweep(order: SweepOrder): Promise<readonly IndexEntry[] | undefined> {
-  const takeAway = (strays: readonly Buffer[]): boolean => strays.every((place) => setAside(place, order.trash));
+export async function sweepSlot(order: SweepOrder): Promise<readonly IndexEntry[] | undefined> {
+  const takeAway = (strays: readonly Buffer[]): boolean => strays.every((place) => setFolderAside(place, order.trash));
   // Folders first: then every path that is read leads through real folders.
   const { kept } = order;
-  const strays = await strayNames(order);
-  const removed = kept === undefined ? strays : strays.filter((place) => !kept.has(pathIn(order.top, place)));
-  if (!takeAway(removed) || !takeAway(unfitGit(order))) return undefined;
-  const { changed, missing } = await changedFiles(order);
-  if (!takeAway(changed.map(({ path }) => placeOf(order.top, path)))) return undefined;
+  const strays = await strayNamesInSlot(order);
+  const removed = kept === undefined ? strays : strays.filter((place) => !kept.has(sweptPathIn(order.top, place)));
+  if (!takeAway(removed) || !takeAway(isUnfitGitInSlot(order))) return undefined;
+  const { changed, missing } = await filesChangedSinceSweep(order);
+  if (!takeAway(changed.map(({ path }) => sweptPlaceOf(order.top, path)))) return undefined;
   return [...missing, ...changed];
 }
 
 /** Call it before a worker gets the tree: a change at the moment a folder was made would not show. */
-export function forgetYoung(folders: KnownFolders): void {
+export function forgetYoungInSweep(folders: KnownFolders): void {
   const now = Date.now();
-  for (const [path, { ctimeMs }] of folders) if (latestMs(ctimeMs) + CLOCK_MS >= now) folders.delete(path);
+  for (const [path, { ctimeMs }] of folders) if (indexEntryLatestMs(ctimeMs) + CLOCK_MS >= now) folders.delete(path);
 }
 
 /** Records the folders of a clean tree, so that the next sweep need not read them. */
-export async function learnFolders(order: SweepOrder): Promise<void> {
-  await strayNames(order);
+export async function learnFoldersInSweep(order: SweepOrder): Promise<void> {
+  await strayNamesInSlot(order);
 }
 
 /** The topmost paths in the tree that the index does not have, one character per byte. */
-export async function strayPaths(order: SweepOrder): Promise<readonly string[]> {
-  const strays = await strayNames({ ...order, folders: new Map() });
-  return strays.map((place) => pathIn(order.top, place)).toSorted();
+export async function strayPathsInSlot(order: SweepOrder): Promise<readonly string[]> {
+  const strays = await strayNamesInSlot({ ...order, folders: new Map() });
+  return strays.map((place) => sweptPathIn(order.top, place)).toSorted();
 }
 
-function pathIn(top: string, place: Buffer): string {
+function sweptPathIn(top: string, place: Buffer): string {
   return place.toString('latin1', Buffer.byteLength(top) + 1);
 }
 
 // The worker's git folder has files that the index does not list.
-function unfitGit({ top, mode }: SweepOrder): readonly Buffer[] {
-  return isWorkerGit(`${top}/${WORKER_GIT}`, mode) ? [] : [placeOf(top, WORKER_GIT)];
+function isUnfitGitInSlot({ top, mode }: SweepOrder): readonly Buffer[] {
+  return isRenewableWorkerGit(`${top}/${WORKER_GIT}`, mode) ? [] : [sweptPlaceOf(top, WORKER_GIT)];
 }
 
-async function strayNames({ top, index, mode, folders: known }: SweepOrder): Promise<readonly Buffer[]> {
-  const folders = foldersIn(index.entries);
+async function strayNamesInSlot({ top, index, mode, folders: known }: SweepOrder): Promise<readonly Buffer[]> {
+  const folders = foldersToSweep(index.entries);
   const strays: Buffer[] = [];
   const waiting = [''];
-  const isLate = clock();
+  const isLate = sweepYieldClock();
   for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
     if (isLate()) await nextTurn();
-    const place = placeOf(top, path);
+    const place = sweptPlaceOf(top, path);
     const folder = folders.get(path);
     const found = lstatSync(place, { throwIfNoEntry: false });
     if (folder === undefined || found?.isDirectory() !== true) {
       strays.push(place);
       continue;
     }
-    if (isKnown(known.get(path), found)) {
+    if (isFolderKnownToSweep(known.get(path), found)) {
       waiting.push(...folder.folders);
       continue;
     }
@@ -123,14 +130,17 @@ async function strayNames({ top, index, mode, folders: known }: SweepOrder): Pro
       .filter((name) => !files.has(name));
     waiting.push(...others.filter((name) => inner.has(name)));
     const unknown = others.filter((name) => !inner.has(name) && name !== WORKER_GIT);
-    strays.push(...unknown.map((name) => placeOf(top, name)));
+    strays.push(...unknown.map((name) => sweptPlaceOf(top, name)));
     if (!isClosed && unknown.length === 0) known.set(path, { inode: found.ino, ctimeMs: found.ctimeMs });
     else known.delete(path);
   }
   return strays;
 }
 
-function isKnown(known: { readonly inode: number; readonly ctimeMs: number } | undefined, found: Stats): boolean {
+function isFolderKnownToSweep(
+  known: { readonly inode: number; readonly ctimeMs: number } | undefined,
+  found: Stats,
+): boolean {
   return known !== undefined && known.inode === found.ino && known.ctimeMs === found.ctimeMs;
 }
 
@@ -138,59 +148,64 @@ function isKnown(known: { readonly inode: number; readonly ctimeMs: number } | u
 type Folder = { readonly files: string[]; readonly folders: string[] };
 
 // The path of the top folder is the empty string.
-function foldersIn(entries: readonly IndexEntry[]): ReadonlyMap<string, Folder> {
+function foldersToSweep(entries: readonly IndexEntry[]): ReadonlyMap<string, Folder> {
   const folders = new Map<string, Folder>([['', { files: [], folders: [] }]]);
   let last = '';
-  let files = folderAt(folders, '').files;
+  let files = folderToSweepAt(folders, '').files;
   for (const { path, kind } of entries) {
     if (kind === 'gitlink') continue;
     const end = path.lastIndexOf('/');
     // Most paths are in the same folder as the one before.
     if (end !== last.length || !path.startsWith(last)) {
       last = end < 0 ? '' : path.slice(0, end);
-      files = folderAt(folders, last).files;
+      files = folderToSweepAt(folders, last).files;
     }
     files.push(path);
   }
   return folders;
 }
 
-function folderAt(folders: Map<string, Folder>, path: string): Folder {
+function folderToSweepAt(folders: Map<string, Folder>, path: string): Folder {
   const known = folders.get(path);
   if (known !== undefined) return known;
   const made: Folder = { files: [], folders: [] };
   folders.set(path, made);
-  folderAt(folders, path.slice(0, Math.max(0, path.lastIndexOf('/')))).folders.push(path);
+  folderToSweepAt(folders, path.slice(0, Math.max(0, path.lastIndexOf('/')))).folders.push(path);
   return made;
 }
 
 type Files = { readonly changed: readonly IndexEntry[]; readonly missing: readonly IndexEntry[] };
 
-async function changedFiles(order: SweepOrder): Promise<Files> {
+async function filesChangedSinceSweep(order: SweepOrder): Promise<Files> {
   const { top, index, indexMs } = order;
   const changed: IndexEntry[] = [];
   const missing: IndexEntry[] = [];
-  const isLate = clock();
-  for (const entry of suspects(order)) {
+  const isLate = sweepYieldClock();
+  for (const entry of suspectsOfSweep(order)) {
     if (isLate()) await nextTurn();
-    const place = pathOf(top, entry.path);
+    const place = sweptPathOf(top, entry.path);
     const found = lstatSync(place, { throwIfNoEntry: false });
     if (found === undefined) missing.push(entry);
-    else if (!isAsWritten(index.bytes, entry, found)) changed.push(entry);
-    else if (writtenMs(index.bytes, entry) + CLOCK_MS > indexMs && !isSame(order, entry, { place, found }))
+    else if (!isFileAsIndexEntry(index.bytes, entry, found)) changed.push(entry);
+    else if (
+      indexEntryWrittenMs(index.bytes, entry) + CLOCK_MS > indexMs &&
+      !isSameSinceSweep(order, entry, { place, found })
+    )
       changed.push(entry);
   }
   return { changed, missing };
 }
 
-function suspects({ index, sight }: SweepOrder): readonly IndexEntry[] {
+function suspectsOfSweep({ index, sight }: SweepOrder): readonly IndexEntry[] {
   if (sight === undefined) return index.entries;
   const second = Math.floor((sight.aloneUntilMs - CLOCK_MS) / SECOND_MS) * SECOND_MS;
-  return index.entries.filter((entry) => sight.touched.has(entry.path) || writtenMs(index.bytes, entry) >= second);
+  return index.entries.filter(
+    (entry) => sight.touched.has(entry.path) || indexEntryWrittenMs(index.bytes, entry) >= second,
+  );
 }
 
 // A file that a checkout converts, such as its line ends, counts as changed.
-function isSame(
+function isSameSinceSweep(
   { index: { bytes }, format }: SweepOrder,
   entry: IndexEntry,
   { place, found }: { readonly place: string | Buffer; readonly found: Stats },
@@ -199,11 +214,11 @@ function isSame(
   if (found.size > READ_BYTES_MAX || !(isLink ? found.isSymbolicLink() : found.isFile())) return false;
   const content = isLink ? readlinkSync(place, { encoding: 'buffer' }) : readFileSync(place);
   const digest = createHash(format).update(`blob ${content.length}\0`).update(content).digest();
-  return digest.equals(objectOf(bytes, entry, format));
+  return digest.equals(objectOfIndexEntry(bytes, entry, format));
 }
 
 /** Returns true when it is time to yield. */
-function clock(): () => boolean {
+function sweepYieldClock(): () => boolean {
   let since = performance.now();
   return () => {
     const isLate = performance.now() - since > BUSY_MS_MAX;
@@ -212,13 +227,13 @@ function clock(): () => boolean {
   };
 }
 
-function placeOf(top: string, path: string): Buffer {
+function sweptPlaceOf(top: string, path: string): Buffer {
   return path === '' ? Buffer.from(top) : Buffer.concat([Buffer.from(`${top}/`), Buffer.from(path, 'latin1')]);
 }
 
 /** A path in the tree; a string if that has the same bytes, because strings are faster. */
-export function pathOf(top: string, path: string): string | Buffer {
-  return NOT_ASCII.test(path) ? placeOf(top, path) : `${top}/${path}`;
+export function sweptPathOf(top: string, path: string): string | Buffer {
+  return NOT_ASCII.test(path) ? sweptPlaceOf(top, path) : `${top}/${path}`;
 }
 
 // oxlint-disable-next-line no-control-regex

@@ -21,10 +21,10 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { DroverError } from '@drover/core/errors';
-import { quotedPath } from '../../git/git.ts';
+import { quotedGitPath } from '../../git/git.ts';
 import type { Repository } from '../../git/repository.ts';
-import { fileMode, writeOwn } from './own-file.ts';
-import { configText } from '../../store/store.ts';
+import { modeOfRenewedFile, writeRenewedFile } from './own-file.ts';
+import { storeConfigText } from '../../store/store.ts';
 
 const PERMISSIONS = 0o7777;
 
@@ -48,7 +48,7 @@ export type WorkerGit = {
 /**
  * Returns true if a git folder has exactly the folders and files that drover makes. Ignores the content of the files.
  */
-export function isWorkerGit(folder: string, mode: number): boolean {
+export function isRenewableWorkerGit(folder: string, mode: number): boolean {
   return FOLDERS.every((path) => {
     const place = join(folder, path);
     const found = lstatSync(place, { throwIfNoEntry: false });
@@ -59,43 +59,44 @@ export function isWorkerGit(folder: string, mode: number): boolean {
   });
 }
 
-/** An existing folder must satisfy `isWorkerGit`. */
-export function writeWorkerGit(given: WorkerGit): void {
+/** An existing folder must satisfy `isRenewableWorkerGit`. */
+export function renewWorkerGit(given: WorkerGit): void {
   const { tree, index, storeGit, repository, branch, base, exclude, mode } = given;
   const folder = join(tree, WORKER_GIT);
   const { objectFormat, identity } = repository;
   const shallow = join(storeGit, 'shallow');
-  const head = `ref: refs/heads/${checkedBranch(branch)}\n`;
+  const head = `ref: refs/heads/${checkRenewedBranch(branch)}\n`;
   if (!existsSync(folder)) for (const path of FOLDERS) mkdirSync(join(folder, path));
-  const write = (path: string, content: string | Buffer) => writeOwn(join(folder, path), content, fileMode(mode));
+  const write = (path: string, content: string | Buffer) =>
+    writeRenewedFile(join(folder, path), content, modeOfRenewedFile(mode));
   write('HEAD', head);
   write('packed-refs', `# pack-refs with: peeled fully-peeled sorted \n${base} refs/heads/${branch}\n`);
-  write('config', configText({ objectFormat, isBare: false, identity }));
+  write('config', storeConfigText({ objectFormat, isBare: false, identity }));
   // The store borrows all objects of the user's repository, and git follows that.
-  write(join('objects', 'info', 'alternates'), `${quotedPath(join(storeGit, 'objects'))}\n`);
+  write(join('objects', 'info', 'alternates'), `${quotedGitPath(join(storeGit, 'objects'))}\n`);
   write(join('info', 'exclude'), exclude);
   if (existsSync(shallow)) write('shallow', readFileSync(shallow));
   else rmSync(join(folder, 'shallow'), { force: true });
   write('index', readFileSync(index));
-  beAsOld(index, join(folder, 'index'));
+  makeRenewedFileAsOld(index, join(folder, 'index'));
 }
 
-export function copyIndex(from: string, to: string): void {
+export function copyIndexToRenewedSlot(from: string, to: string): void {
   copyFileSync(from, to);
-  beAsOld(from, to);
+  makeRenewedFileAsOld(from, to);
 }
 
 /**
  * A file written in the same second as the index may have changed since without a visible sign, so git reads such
  * files, judged by the index's own time. A copy must therefore not look younger.
  */
-function beAsOld(index: string, copy: string): void {
+function makeRenewedFileAsOld(index: string, copy: string): void {
   const second = Math.floor(statSync(index).mtimeMs / 1_000);
   utimesSync(copy, second, second);
 }
 
 // The name becomes a path here, before git could refuse it.
-function checkedBranch(branch: string): string {
+function checkRenewedBranch(branch: string): string {
   const isGood = branch.split('/').every((part) => /^\w[\w.-]*$/.test(part) && !/\.\.|\.lock$|\.$/.test(part));
   if (isGood) return branch;
   const message = `${JSON.stringify(branch)} can't be the name of a branch`;

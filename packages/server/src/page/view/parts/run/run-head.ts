@@ -1,6 +1,6 @@
 // The head of a run: the goal, how it stands, its figures, and what became of it.
 
-import { isStatus } from '@drover/coordinator/view/progress';
+import { isProgressEnded } from '@drover/coordinator/view/progress';
 import type { RecordedRunEnd, RunState, TaskState } from '@drover/coordinator/view/state';
 import type { RunFold } from '../../../run-fold.ts';
 import { cacheShare, clockTime, count, dollars, duration, tokensOf } from '../../../words.ts';
@@ -159,7 +159,7 @@ function tally({ tasks }: RunState): {
   const of = (holds: (state: TaskState) => boolean) => states.filter(holds).length;
   const good = of((state) => state === 'landed' || state === 'done');
   const bad = of((state) => state === 'failed' || state === 'conflict' || state === 'gate_failed');
-  const busy = of((state) => !isStatus(state) && state !== 'waiting');
+  const busy = of((state) => !isProgressEnded(state) && state !== 'waiting');
   const share = (count: number) => (100 * count) / Math.max(1, all);
   return {
     all,

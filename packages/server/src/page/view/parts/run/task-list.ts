@@ -1,7 +1,7 @@
 // The tasks of a run, each as a row that can be chosen.
 
-import { isStatus } from '@drover/coordinator/view/progress';
-import { isUnchanged, type RunState, type TaskProgress, type TaskState } from '@drover/coordinator/view/state';
+import { isProgressEnded } from '@drover/coordinator/view/progress';
+import { isUnchangedInView, type RunState, type TaskProgress, type TaskState } from '@drover/coordinator/view/state';
 import { count, dollars, duration, tokensOf } from '../../../words.ts';
 import { fill, h, mark, say, show, stateMark } from '../../dom.ts';
 
@@ -26,7 +26,7 @@ const STATE_WORDS: Readonly<Record<TaskState, string>> = {
 
 /** A task that was to write and changed nothing says so. */
 export function stateWord(task: TaskProgress): string {
-  return isUnchanged(task) ? 'no change' : STATE_WORDS[task.state];
+  return isUnchangedInView(task) ? 'no change' : STATE_WORDS[task.state];
 }
 
 type Row = {
@@ -66,7 +66,7 @@ export class TaskList {
     fill(this.#list, rows);
     show(this.#empty, tasks.length === 0);
     say(this.#empty, empty);
-    const over = tasks.filter(({ state }) => isStatus(state)).length;
+    const over = tasks.filter(({ state }) => isProgressEnded(state)).length;
     say(this.#tally, tasks.length === 0 ? '' : `${over} of ${tasks.length}`);
   }
 }
@@ -108,7 +108,7 @@ function lineOf(task: TaskProgress): string {
   if (task.doing !== '') return task.doing;
   if (task.reason !== undefined) return task.reason;
   if (task.state === 'waiting' && task.plan.dependsOn.length > 0) return `after ${task.plan.dependsOn.join(', ')}`;
-  if (isStatus(task.state)) return task.summary ?? '';
+  if (isProgressEnded(task.state)) return task.summary ?? '';
   return task.worker === undefined ? '' : `worker ${task.worker}`;
 }
 

@@ -1,6 +1,6 @@
 // The names and states of lanes on the timeline, and the legend of its colours.
 
-import { isStatus } from '@drover/coordinator/view/progress';
+import { isProgressEnded } from '@drover/coordinator/view/progress';
 import type { TaskState } from '@drover/coordinator/view/state';
 import type { Lane } from '../../../timeline.ts';
 import { h } from '../../dom.ts';
@@ -21,7 +21,7 @@ export function laneState(lane: Lane): string {
 export function toneOf(state: TaskState | undefined): Tone {
   if (state === 'landed' || state === 'done') return 'good';
   if (state === 'asking' || state === 'throttled') return 'held';
-  if (state === undefined || !isStatus(state) || state === 'skipped' || state === 'cancelled') return 'plain';
+  if (state === undefined || !isProgressEnded(state) || state === 'skipped' || state === 'cancelled') return 'plain';
   return 'bad';
 }
 
