@@ -18,6 +18,7 @@ import { taskRowsOfState } from '@drover/coordinator/view/state';
 import { UsageError } from '@drover/core/errors';
 import { childEnvironment } from '@drover/core/tools/process/environment';
 import { findPayersInUse, journalStamp, setJournalAside, deleteSetAsideJournals } from '../gc/old-journals.ts';
+import { listStoredEvents } from '../history/journal.ts';
 import type { KeptRun } from '../history/run.ts';
 import type { Io } from '../io.ts';
 
@@ -32,7 +33,7 @@ export type Removal = {
 
 /** Lists what a removal would lose. Read-only. Throws UsageError for a run that cannot be removed. */
 export async function planRunRemoval(run: KeptRun, short: string, io: Io): Promise<Removal> {
-  const { home, id, live, state, past } = run;
+  const { home, id, live, past } = run;
   if (live)
     throw new UsageError(`run ${short} is at work; stop it first, or watch it with: drover logs ${short} --follow`);
   if ((await findPayersInUse(home)).has(id))
@@ -40,7 +41,7 @@ export async function planRunRemoval(run: KeptRun, short: string, io: Io): Promi
       `run ${short} shares a budget with a run of the same batch that can be resumed; remove that first`,
     );
   const env = childEnvironment(io.env);
-  const commits = new Set(taskRowsOfState(state).flatMap(({ commit }) => commit ?? []));
+  const commits = new Set(attemptsWithWork(run).keys());
   const repository = past?.settings.repository;
   const remains =
     repository === undefined ? undefined : await findRunRemains({ home, run: id, repository, env, commits });
@@ -72,9 +73,26 @@ async function listLostWork(
     if (status === 'landed' || commit === undefined || !(await isLost(commit))) continue;
     lost.push(`the work of task ${task}, which did not land: ${files.length} ${files.length === 1 ? 'file' : 'files'}`);
   }
+  const last = new Set(taskRowsOfState(state).flatMap(({ commit }) => commit ?? []));
+  const tasks = attemptsWithWork(run);
+  for (const { commit } of remains?.userBranches ?? []) {
+    if (last.has(commit) || !(await isLost(commit))) continue;
+    lost.push(`the work of an earlier attempt at task ${tasks.get(commit)}, which did not land`);
+  }
   for (const { task, hasChanges } of remains?.slots ?? [])
     if (hasChanges) lost.push(`changes in the workspace of task ${task} that are in no commit`);
   return lost;
+}
+
+/** Commits of all attempts, each with its task. */
+function attemptsWithWork({ records, live, state }: KeptRun): ReadonlyMap<string, string> {
+  const ends = listStoredEvents({ records, live }).flatMap((event): [string, string][] =>
+    event.type === 'task_end' && event.commit !== undefined ? [[event.commit, event.task ?? '']] : [],
+  );
+  const landed = taskRowsOfState(state).flatMap(({ commit, task }): [string, string][] =>
+    commit ? [[commit, task]] : [],
+  );
+  return new Map([...ends, ...landed]);
 }
 
 export type Removed = { readonly stayed: readonly string[] }; // branches

@@ -71,6 +71,13 @@ test('gc asks the user: no keeps everything, yes removes it', async () => {
   expect(existsSync(runJournalPath(desk.home, run))).toBe(true);
 });
 
+test('gc that the user interrupts at its question removes nothing and exits with 130', async () => {
+  const { desk } = await deskAfterRun();
+  const isAsking = (_: string, stderr: string) => stderr.includes('[n]o: ');
+  const cut = await desk.interrupted(['gc'], isAsking, { typed: [undefined], columns: 80 });
+  expect([cut.code, cut.stdout]).toEqual([130, expect.not.stringContaining('Removed')]);
+});
+
 test('gc keeps work, and its run, if the user’s repository does not hold it', async () => {
   const { desk, run } = await deskAfterRun();
   desk.git('branch', '-q', '-D', desk.resultBranch(run), `drover/${run}/red`);

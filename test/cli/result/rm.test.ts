@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { runFolder, runJournalPath } from '@drover/coordinator/run/journal';
 import { Lock } from '@drover/core/journal/file/lock';
 import { expect, test } from 'vitest';
-import { planned, RunDesk, submits, writes } from '../../support/run/run-desk.ts';
+import { calls, planned, RunDesk, statuses, submits, writes } from '../../support/run/run-desk.ts';
 
 const SCRIPT = planned({
   fine: { answers: [writes('fine.txt', 'fine\n'), submits('fine')] },
@@ -58,6 +58,32 @@ test('rm names landed work that is on no branch, and patches that go with it', a
     2,
     expect.stringMatching(/the task that landed: on no branch of .*only in its patches/),
   ]);
+});
+
+test('rm removes the branch of a first attempt, too', async () => {
+  const second = [calls('shell', { command: 'true' }), submits('better')];
+  const desk = await RunDesk.with(
+    planned({ red: { answers: [writes('red.txt', 'red\n'), submits('red')], again: second } }),
+  );
+  const { end } = await desk.run(['run', 'do one', '--gate', 'test ! -e red.txt', '--yes']);
+  const run = end.run ?? '';
+  expect(statuses((await desk.run(['retry', run, '--yes'])).end)).toEqual({ red: 'done' });
+  expect(desk.git('branch', '--list', `drover/${run}/*`)).toBe(`  drover/${run}/red`);
+  const { stdout } = await desk.drover(['rm', run, '--yes', '--json']);
+  expect(JSON.parse(stdout)).toMatchObject({ removed: true, stayed: [] });
+  expect(desk.git('branch', '--list', `drover/${run}/*`)).toBe('');
+});
+
+test('rm lists the work of a first attempt among what is lost', async () => {
+  const second = [writes('two.txt', 'two\n'), submits('better')];
+  const desk = await RunDesk.with(
+    planned({ red: { answers: [writes('red.txt', 'red\n'), submits('red')], again: second } }),
+  );
+  const { end } = await desk.run(['run', 'do one', '--gate', 'test ! -e red.txt', '--yes']);
+  const run = end.run ?? '';
+  expect(statuses((await desk.run(['retry', run, '--yes'])).end)).toEqual({ red: 'landed' });
+  const { code, stdout } = await desk.drover(['rm', run]);
+  expect([code, stdout]).toEqual([2, expect.stringContaining('the work of an earlier attempt at task red')]);
 });
 
 test('rm keeps a branch that the user moved or has checked out', async () => {
