@@ -8,7 +8,7 @@ export const PREFIX = 'drover';
 const HOST_KEY = `${PREFIX}:host:`;
 export const PRESENCE_EVERY_MS = 2_000;
 const PRESENCE_MS = 10_000;
-const HOSTS_MAX = 5_000;
+const KEYS_MAX = 5_000;
 const KEYS_AT_ONCE = 500;
 
 const HOST = z.object({
@@ -45,17 +45,23 @@ export type Presence = { readonly hosts: readonly PresentHost[]; readonly unsign
 
 /** The hosts that are there, and how many entries were not signed with this key. */
 export async function listHosts(redis: Connection, signer: Signer): Promise<Presence> {
-  const keys = new Set<string>();
-  let cursor = '0';
-  do {
-    const [next, found] = await redis.scan(cursor, 'MATCH', `${HOST_KEY}*`, 'COUNT', KEYS_AT_ONCE);
-    cursor = next;
-    for (const key of found) keys.add(key);
-  } while (cursor !== '0' && keys.size < HOSTS_MAX);
-  const texts = keys.size === 0 ? [] : await redis.mget([...keys]);
+  const keys = await listKeys(redis, HOST_KEY);
+  const texts = keys.length === 0 ? [] : await redis.mget(keys);
   const hosts = texts.flatMap((text) => (text === null ? [] : [readHost(text, signer)]));
   const known = hosts.filter((host) => host !== undefined);
   return { hosts: known.toSorted((a, b) => (a.name < b.name ? -1 : 1)), unsigned: hosts.length - known.length };
+}
+
+/** The keys that begin so. */
+export async function listKeys(redis: Connection, beginning: string): Promise<string[]> {
+  const keys = new Set<string>();
+  let cursor = '0';
+  do {
+    const [next, found] = await redis.scan(cursor, 'MATCH', `${beginning}*`, 'COUNT', KEYS_AT_ONCE);
+    cursor = next;
+    for (const key of found) keys.add(key);
+  } while (cursor !== '0' && keys.size < KEYS_MAX);
+  return [...keys];
 }
 
 function readHost(text: string, signer: Signer): PresentHost | undefined {

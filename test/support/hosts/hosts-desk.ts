@@ -12,6 +12,9 @@ export type HostWish = {
   readonly labels?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly url?: string;
+  readonly home?: string;
+  /** A program to run in place of Node, which gets its arguments. */
+  readonly node?: string;
 };
 
 export class HostsDesk {
@@ -30,15 +33,24 @@ export class HostsDesk {
     return new HostsDesk(await RunDesk.with(script, files), await Redis.start(redis));
   }
 
+  /** A desk with a scripted model of the caller's. */
+  static over(desk: RunDesk, redis: Redis): HostsDesk {
+    return new HostsDesk(desk, redis);
+  }
+
+  homeOf(host: string): string {
+    return join(this.desk.folder, `home of ${host}`);
+  }
+
   /** A host that takes work. Commands run in the open: the sandbox has tests of its own. */
   async host(
     name: string,
-    { slots = 3, labels = [], env = {}, url = this.redis.url }: HostWish = {},
+    { slots = 3, labels = [], env = {}, url = this.redis.url, home = this.homeOf(name), node }: HostWish = {},
   ): Promise<Program> {
     const flags = ['--queue', url, '--name', name, '--slots', `${slots}`, '--sandbox', 'off'];
-    const home = { DROVER_HOME: join(this.desk.folder, `home of ${name}`) };
     const marked = labels.flatMap((label) => ['--label', label]);
-    const host = new Program(['worker', ...flags, ...marked], this.desk.folder, { env: { ...home, ...env } });
+    const options = { env: { DROVER_HOME: home, ...env }, ...(node !== undefined && { node }) };
+    const host = new Program(['worker', ...flags, ...marked], this.desk.folder, options);
     await host.printed('takes work');
     return host;
   }
@@ -50,10 +62,10 @@ export class HostsDesk {
   }
 
   /** drover as a process that can be killed. */
-  program(args: readonly string[], env: Readonly<Record<string, string>> = {}): Program {
+  program(args: readonly string[], { env = {}, url = this.redis.url }: Pick<HostWish, 'env' | 'url'> = {}): Program {
     const { repository, home, server } = this.desk;
     const keys = { DROVER_HOME: home, ANTHROPIC_API_KEY: 'k', ANTHROPIC_BASE_URL: server.url };
-    const shared = ['--queue', this.redis.url, '--sandbox', 'off', '--yes', '--json'];
+    const shared = ['--queue', url, '--sandbox', 'off', '--yes', '--json'];
     const model = args[0] === 'run' ? ['--model', 'anthropic/scripted'] : [];
     return new Program([...args, ...model, ...shared], repository, { env: { ...keys, ...env } });
   }

@@ -50,10 +50,11 @@ export function connectQueue({ url }: QueueAddress): Connection {
 /** Resolves when the connection is open. */
 export async function isReady(connection: Connection, signal?: AbortSignal): Promise<void> {
   while (connection.status !== 'ready' && signal?.aborted !== true) {
-    await Promise.race([
-      new Promise((resolve) => connection.once('ready', resolve)),
-      bestEffort(delay(LOOK_MS, undefined, signal === undefined ? {} : { signal })),
-    ]);
+    const ready = Promise.withResolvers<void>();
+    const wake = () => ready.resolve();
+    connection.once('ready', wake);
+    await Promise.race([ready.promise, bestEffort(delay(LOOK_MS, undefined, signal === undefined ? {} : { signal }))]);
+    connection.off('ready', wake);
   }
 }
 

@@ -13,7 +13,7 @@ import { Mailbox } from '../line/mailbox.ts';
 import { connect, type Connection, isReady, type QueueAddress } from '../line/redis.ts';
 import { Signer } from '../line/signature.ts';
 import type { FromHost, Note, ToHost } from '../messages.ts';
-import { inboxOf, listHosts, PRESENCE_EVERY_MS, type PresentHost } from '../presence.ts';
+import { inboxOf, listHosts, listKeys, PRESENCE_EVERY_MS, type PresentHost } from '../presence.ts';
 import { hostQueueName, PlacementQueues, queueName } from './queue.ts';
 
 const CHECK_EVERY_MS = 1_000;
@@ -78,7 +78,14 @@ export class Fleet {
 
   async opened(): Promise<void> {
     await Promise.all([this.#mailbox.opened(), isReady(this.#redis)]);
+    await bestEffort(this.#clearEarlier());
     await this.look();
+  }
+
+  /** Removes inboxes of earlier processes of the run: one that was killed has left its own. */
+  async #clearEarlier(): Promise<void> {
+    const found = await listKeys(this.#redis, `${inboxOf(this.#run)}.`);
+    for (const address of found) if (address !== this.address) await this.#mailbox.remove(address);
   }
 
   /** Calls `take` when a host says that it took the placement. */
