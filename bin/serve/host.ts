@@ -5,10 +5,12 @@ import { openRepository } from '@drover/coordinator/git/repository';
 import { openStore } from '@drover/coordinator/store/store';
 import { DroverError, UsageError } from '@drover/core/errors';
 import { childEnvironment, gitEnvironment } from '@drover/core/tools/process/environment';
+import type { ServerInfo } from '@drover/client/wire';
 import type { Host, LandedCommit } from '@drover/server/host';
 import { diagnosticsRedactor } from '../diagnostics.ts';
 import type { Io } from '../io.ts';
-import { stateFolder } from '../start/settings.ts';
+import { listModels } from '../model/list-models.ts';
+import { loadSettings, stateFolder } from '../start/settings.ts';
 import { deliverResultLater } from '../result/deliver-later.ts';
 import { withRunDiff } from '../result/run-diff.ts';
 import { findNamedRun } from '../result/run-store.ts';
@@ -24,6 +26,7 @@ export function openServeHost(wishes: ServeWishes, { root, version }: ServedPlac
     home: stateFolder(io),
     root,
     version,
+    models: () => servedModels(wishes, root),
     openSession: (wanted) => serveSession(wanted, wishes),
     startRun: (wanted) => serveRun(wanted, wishes),
     resumeRun: (wanted) => serveRunAgain(wanted, wishes),
@@ -32,6 +35,24 @@ export function openServeHost(wishes: ServeWishes, { root, version }: ServedPlac
     diffOf: (id) => serveRunDiff(id, io),
     patchOf: (landed) => servePatch(landed, io),
     diagnose: diagnostics.diagnose,
+  };
+}
+
+/** Models whose provider has a key, or needs none. */
+async function servedModels({ io, model }: ServeWishes, root: string): Promise<Pick<ServerInfo, 'model' | 'models'>> {
+  const listed = listModels(await loadSettings(io, root));
+  const usable = new Set(
+    listed.providers.filter(({ hasKey, keyEnv }) => hasKey || keyEnv === undefined).map(({ provider }) => provider),
+  );
+  const used = model ?? listed.default?.model;
+  return {
+    ...(used !== undefined && { model: used }),
+    models: listed.models
+      .filter((each) => usable.has(each.model.slice(0, each.model.indexOf('/'))))
+      .map(({ price, ...each }) => ({
+        ...each,
+        ...(price && { price: { input: price.input, output: price.output } }),
+      })),
   };
 }
 

@@ -43,10 +43,10 @@ inBrowser('hostile text', (open) => {
     const { title, ending, tasks } = await runSight(page);
     expect({ title, ending, tasks }).toEqual({
       title: SEEN,
-      ending: [SEEN, expect.stringMatching(/^Next git merge drover\/[a-z0-9-]+-[0-9a-f]{6}$/)],
+      ending: [`ResultCopy${SEEN}`, expect.stringMatching(/^Next git merge drover\/[a-z0-9-]+-[0-9a-f]{6}Copy$/)],
       tasks: [[SEEN, 'landed', SEEN]],
     });
-    expect(await page.title()).toBe(`${SEEN} – drover`);
+    expect(await page.title()).toBe(`${SEEN} · project – drover`);
     await chooseTask(page, SEEN);
     expect((await conversationSight(page)).slice(2, -1)).toEqual([
       `thinking: ${SEEN}`,

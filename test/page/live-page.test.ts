@@ -27,7 +27,7 @@ inBrowser('active runs and sessions', (open) => {
     expect((await page.locator('.question').innerText()).split('\n').filter(Boolean)).toEqual([
       'Tidy up asks to run shell',
       COMMAND,
-      'it would run outside a sandbox',
+      'it would run outside a sandbox. Always allow: exactly this, until the end of its run or session.',
       'Allow once',
       'Always allow',
       'Don’t allow',
@@ -98,7 +98,7 @@ inBrowser('active runs and sessions', (open) => {
     await page.getByRole('button', { name: 'Cancel it' }).click();
     await untilState(page, 'Cancelled');
     const id = page.url().split('/').at(-1);
-    expect((await runSight(page)).ending).toEqual(['interrupted', `Go on with it drover resume ${id}`]);
+    expect((await runSight(page)).ending).toEqual(['interrupted', `In a terminal drover resume ${id}Copy`]);
     await page.getByRole('link', { name: /^Think for long.* cancelled / }).waitFor();
   });
 

@@ -55,7 +55,7 @@ inBrowser('a run that is over', (open) => {
     expect(sight).toEqual({
       title: 'Two files',
       state: 'Done',
-      ending: ['All is done.', expect.stringMatching(/^Next git merge drover\/[a-z0-9-]+-[0-9a-f]{6}$/)],
+      ending: ['ResultCopyAll is done.', expect.stringMatching(/^Next git merge drover\/[a-z0-9-]+-[0-9a-f]{6}Copy$/)],
       lanes: ['Coordinator', 'Worker 1: idle', 'Merge train'],
       tasks: [
         ['Write the first file', 'landed', 'It has two lines now.'],
@@ -70,7 +70,7 @@ inBrowser('a run that is over', (open) => {
       expect.stringMatching(/^call: submit_plan /),
       'said: All is done.',
     ]);
-    expect(await page.title()).toBe('Two files – drover');
+    expect(await page.title()).toBe('Two files · project – drover');
     expect(complaints).toEqual([]);
   });
 
@@ -117,7 +117,7 @@ inBrowser('a run that is over', (open) => {
     };
     for (let at = 0; at < 6; at++) await press('Tab');
     await press('Enter', () => untilState(page, 'Done'));
-    const intoTimeline = ['Tab', 'Tab', 'Tab', 'Tab', 'Tab', 'Tab', 'ArrowDown', 'Enter', 'Tab'];
+    const intoTimeline = ['Tab', 'Tab', 'Tab', 'Tab', 'Tab', 'Tab', 'Tab', 'Tab', 'ArrowDown', 'Enter', 'Tab'];
     const throughBars = ['Home', 'ArrowRight', 'ArrowRight', 'ArrowRight', 'Enter', 'ArrowDown', 'ArrowUp'];
     const intoConversation = ['Tab', 'Tab', 'Tab', 'ArrowRight', 'ArrowRight', 'ArrowRight', 'Tab'];
     for (const key of [...intoTimeline, ...throughBars, ...intoConversation]) await press(key);
@@ -129,6 +129,8 @@ inBrowser('a run that is over', (open) => {
       'Tab: New session',
       'Tab: Two files',
       'Enter: the content',
+      'Tab: Copy the answer',
+      'Tab: Copy the command',
       'Tab: Merge',
       'Tab: Diff of the run',
       'Tab: All',

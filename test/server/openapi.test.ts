@@ -31,6 +31,7 @@ const ROUTES = [
   'get /v1/runs/{id}/diff',
   'get /v1/runs/{id}/events',
   'get /v1/runs/{id}/tasks/{task}/diff',
+  'get /v1/server',
   'get /v1/sessions',
   'get /v1/sessions/{id}',
   'get /v1/sessions/{id}/events',
@@ -153,6 +154,11 @@ test('every route answers as the document says', async () => {
   const tool = { name: 'far_away', description: 'Far.', schema: { type: 'object', properties: {} } };
   await witness.ask('get /healthz', {});
   await witness.ask('get /v1/openapi.json', {});
+  const info = await witness.ask('get /v1/server', {});
+  expect(info).toMatchObject({
+    root: expect.stringMatching(/\/project$/) as string,
+    models: expect.any(Array) as object,
+  });
   await witness.ask('post /v1/ticket', {}, { ticket: 'wrong' });
 
   const { id = '' } = await witness.ask('post /v1/sessions', {}, { tools: [tool] });

@@ -29,6 +29,7 @@ import type {
   RunRetry,
   RunRow,
   RunSnapshot,
+  ServerInfo,
   SessionRow,
   SessionSnapshot,
   TaskDiff,
@@ -186,6 +187,11 @@ export class DroverClient {
 
   health(signal?: AbortSignal): Promise<JsonObject> {
     return this.#get('/healthz', signal);
+  }
+
+  /** Returns the served folder, the default model and the models to choose from. */
+  server(signal?: AbortSignal): Promise<ServerInfo> {
+    return this.#get('/v1/server', signal);
   }
 
   openApi(signal?: AbortSignal): Promise<JsonObject> {

@@ -157,6 +157,21 @@ export type RunSnapshot = RunRow & {
 /** GET /v1/runs/:id/tasks/:task/diff: the changes of a task, as a patch. */
 export type TaskDiff = { readonly task: string; readonly commit: string; readonly patch: string };
 
+/** A model of the catalog whose provider this server can ask. */
+export type ServedModel = {
+  readonly model: string; // provider/name
+  readonly contextTokens: number;
+  readonly price?: { readonly input: number; readonly output: number }; // US dollars per million tokens
+};
+
+/** GET /v1/server */
+export type ServerInfo = {
+  readonly version: string;
+  readonly root: string; // the folder that is served
+  readonly model?: string; // the default; absent if each session and run must name one
+  readonly models: readonly ServedModel[];
+};
+
 /** The format of every refusal (application/problem+json). */
 export type Problem = {
   readonly type: string; // a code for programs: unauthorized, session.running, ...

@@ -85,6 +85,7 @@ export function createApp(host: Host, options: AppOptions): App {
       version,
       token: options.token,
       tickets: options.tickets,
+      info: async () => ({ version, root: host.root, ...(await host.models()) }),
       document: () => (document ??= openApiDocument(routes, version)),
     }),
   ];

@@ -2,7 +2,7 @@
 // runs apart. The host chooses models and permissions, and executes runs.
 
 import type { Diagnose } from '@drover/core/diagnosis';
-import type { NewRun, NewSession, RemoteTool } from '@drover/client/wire';
+import type { NewRun, NewSession, RemoteTool, ServerInfo } from '@drover/client/wire';
 import type { Session } from '@drover/core/session/session';
 import type { RunControl } from '@drover/coordinator/control/run-control';
 import type { Bus } from '@drover/core/bus';
@@ -15,6 +15,8 @@ export type Host = {
   readonly home: string; // DROVER_HOME: where journals are
   readonly root: string; // the folder that is served: sessions and runs work inside of it
   readonly version: string;
+  /** The default model, and the models that can be asked with the present settings. */
+  readonly models: () => Promise<Pick<ServerInfo, 'model' | 'models'>>;
   /**
    * Opens a session at its journal, new or kept, and holds the journal's lock until it is closed. Throws
    * UsageError for a model that can't be used, DroverError for a journal that can't be written.

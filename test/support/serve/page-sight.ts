@@ -1,6 +1,6 @@
 // The visible content of the page, as values to compare.
 
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 
 export type RunSight = {
   readonly title: string;
@@ -94,4 +94,12 @@ export async function chooseTask(page: Page, title: string): Promise<void> {
 export async function chooseTab(page: Page, tab: 'Conversation' | 'Task' | 'Diff'): Promise<void> {
   await page.getByRole('tab', { name: tab }).click();
   await page.locator({ Conversation: '.entries', Task: '.facts', Diff: '.patch' }[tab]).waitFor();
+}
+
+/** Presses a button, and returns what it copied. */
+export async function copiedBy(page: Page, button: Locator): Promise<string> {
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await button.click();
+  await button.getByText('Copied').or(page.getByText('Not copied')).first().waitFor();
+  return page.evaluate('navigator.clipboard.readText()');
 }

@@ -38,6 +38,7 @@ export function hostOf(settings: HostSettings): Host {
     home,
     root,
     version: '0.0.0-test',
+    models: async () => ({ model: 'test/scripted', models: [] }),
     openSession: (wanted) => openSession(settings, wanted),
     startRun:
       settings.startRun ??

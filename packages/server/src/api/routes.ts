@@ -2,6 +2,7 @@
 // OpenAPI document is generated from the same list.
 
 import type { z } from 'zod';
+import type { ServerInfo } from '@drover/client/wire';
 import { Refusal } from '../http/problem.ts';
 import type { Runs } from '../runs/runs.ts';
 import * as schemas from './schemas.ts';
@@ -339,9 +340,10 @@ export type Own = {
   readonly token: string;
   readonly tickets: Tickets | undefined;
   readonly document: () => object;
+  readonly info: () => Promise<ServerInfo>;
 };
 
-export function ownRoutes({ version, token, tickets, document }: Own): readonly Route[] {
+export function ownRoutes({ version, token, tickets, document, info }: Own): readonly Route[] {
   return [
     route({
       method: 'get',
@@ -350,6 +352,14 @@ export function ownRoutes({ version, token, tickets, document }: Own): readonly 
       about: 'The server is there',
       answer: json(schemas.health),
       reply: () => ({ status: 'ok', version }),
+    }),
+    route({
+      method: 'get',
+      path: '/v1/server',
+      name: 'getServer',
+      about: 'The folder that is served, the default model, and the models to choose from',
+      answer: json(schemas.serverInfo),
+      reply: info,
     }),
     route({
       method: 'get',

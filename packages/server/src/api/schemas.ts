@@ -279,6 +279,20 @@ export const runSnapshot = z.object({
 export const taskDiff = z.object({ task: z.string(), commit: z.string(), patch: z.string() });
 export const tokenGiven = z.object({ token: z.string() });
 export const health = z.object({ status: z.literal('ok'), version: z.string() });
+export const serverInfo = z.object({
+  version: z.string(),
+  root: z.string().describe('The folder that is served'),
+  model: z.string().exactOptional().describe('The default; absent if each session and run must name one'),
+  models: z
+    .array(
+      z.object({
+        model: z.string(),
+        contextTokens: z.number(),
+        price: z.object({ input: z.number(), output: z.number() }).exactOptional(),
+      }),
+    )
+    .describe('Models of the catalog whose provider this server can ask; prices in US dollars per million tokens'),
+});
 export const document = z.looseObject({ openapi: z.string() });
 
 export const problem = z.object({
@@ -336,6 +350,7 @@ export type WireIsChecked = Checked<
     Same<typeof taskRow, TaskRow>,
     Same<typeof runSnapshot, wire.RunSnapshot>,
     Same<typeof taskDiff, wire.TaskDiff>,
+    Same<typeof serverInfo, wire.ServerInfo>,
     Same<typeof problem, wire.Problem>,
   ]
 >;

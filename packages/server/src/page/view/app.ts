@@ -1,6 +1,7 @@
 // The context of every screen: the client, and ways to show messages to the user.
 
 import type { DroverClient } from '@drover/client/client';
+import type { ServerInfo } from '@drover/client/wire';
 import type { Connection } from '@drover/client/stream';
 
 export type Screen = {
@@ -11,6 +12,8 @@ export type Screen = {
 
 export type PageApp = {
   readonly client: DroverClient;
+  /** The served folder and the models, asked for once. */
+  readonly server: () => Promise<ServerInfo>;
   readonly onConnection: (connection: Connection) => void;
   /** A refusal that ends what is shown. */
   readonly onProblem: (error: unknown) => void;
@@ -20,6 +23,11 @@ export type PageApp = {
   readonly refresh: () => void;
   readonly go: (route: string) => void;
 };
+
+/** The title of a tab: the work, and the folder it is done in. */
+export function titled(title: string, folder: string): string {
+  return folder === '' ? title : `${title} · ${folder.split('/').at(-1)}`;
+}
 
 export function words(error: unknown): string {
   if (error instanceof TypeError) return 'The server can’t be reached.';

@@ -35,6 +35,7 @@ class Page {
   readonly #sidebar = new Sidebar();
   readonly #main = h('main', { is: { id: 'main', tabindex: -1 } });
   readonly #banner = h('div', { class: 'banner', is: { role: 'status', hidden: true } });
+  readonly #folder = h('bdi', {});
   readonly #link = stateMark('idle');
   readonly #linkWord = h('span', { class: 'quiet' }, 'connecting');
   readonly #shell: HTMLElement;
@@ -46,8 +47,10 @@ class Page {
 
   constructor(token: string) {
     const client = new DroverClient({ baseUrl: location.origin, token });
+    const server = client.server();
     this.#app = {
       client,
+      server: () => server,
       onConnection: (connection) => this.#connection(connection),
       onProblem: (error) => this.#problem(error),
       isLive: (id) => this.#keptAs(id)?.live ?? true,
@@ -61,12 +64,23 @@ class Page {
     document.addEventListener('visibilitychange', () => document.hidden || void this.#list(), { signal });
     this.#open();
     void this.#list();
+    server.then(
+      ({ root }) => this.#nameFolder(root),
+      (error: unknown) => this.#problem(error),
+    );
+  }
+
+  #nameFolder(root: string): void {
+    say(this.#folder, root);
+    mark(this.#folder, 'title', root);
   }
 
   #build(): HTMLElement {
     const brand = h('a', { class: 'brand', is: { href: '#/' } }, h('b', {}, 'drover'));
     const out = button('Sign out', () => this.#leave(''), { class: 'plain' });
-    const top = h('header', { class: 'top' }, brand, h('span', { class: 'link' }, this.#link, this.#linkWord), out);
+    const link = h('span', { class: 'link' }, this.#link, this.#linkWord);
+    const folder = h('span', { class: 'served quiet' }, this.#folder);
+    const top = h('header', { class: 'top' }, brand, folder, link, out);
     const skip = h('a', { class: 'skip', is: { href: '#main' } }, 'Skip to the content');
     skip.addEventListener('click', (event) => {
       event.preventDefault(); // the address says which screen it is

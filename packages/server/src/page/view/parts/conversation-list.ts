@@ -3,6 +3,7 @@
 import type { Conversation, Entry } from '../../conversation.ts';
 import { duration } from '../../words.ts';
 import { fill, GrowingText, h, mark, say, show, stateMark } from '../dom.ts';
+import { copyButton } from './copy.ts';
 import { prose } from './prose.ts';
 
 const NEAR_END_PX = 60;
@@ -129,11 +130,14 @@ function newRow(entry: Entry): Pick<Row, 'element' | 'update'> {
 function saidRow(kind: 'user' | 'said'): Pick<Row, 'element' | 'update'> {
   const body = h('div', { class: 'prose' });
   const live = new GrowingText();
-  const who = h('span', { class: 'who' }, kind === 'user' ? 'Asked' : 'Said');
+  let whole = '';
+  const copy = copyButton(kind === 'user' ? 'the prompt' : 'the answer', () => whole);
+  const who = h('div', { class: 'who' }, h('span', {}, kind === 'user' ? 'Asked' : 'Said'), copy);
   body.append(live.node);
   return {
     element: h('li', { class: kind }, who, body),
     update: ({ text, state }) => {
+      whole = text;
       if (state === 'open') live.set(text);
       else body.replaceChildren(...prose(text));
     },
@@ -156,12 +160,22 @@ function callRow(): Pick<Row, 'element' | 'update'> {
   const live = new GrowingText();
   output.append(live.node);
   const nothing = h('p', { class: 'quiet' }, 'No output yet.');
-  const details = h('details', {}, h('summary', {}, state, title, word), args, output, nothing);
+  let command = '';
+  let printed = '';
+  const copies = h(
+    'div',
+    { class: 'copies' },
+    copyButton('the command', () => command),
+    copyButton('the output', () => printed),
+  );
+  const details = h('details', {}, h('summary', {}, state, title, word), copies, args, output, nothing);
   return {
     element: h('li', { class: 'call' }, details),
     update: (entry) => {
       say(title, entry.title);
       say(word, wordOf(entry));
+      command = commandOf(entry);
+      printed = entry.text;
       say(args, entry.args);
       show(args, entry.args !== '' && entry.args !== '{}');
       live.set(entry.text);
@@ -170,6 +184,18 @@ function callRow(): Pick<Row, 'element' | 'update'> {
       mark(state, 'data-state', MARKS[entry.state]);
     },
   };
+}
+
+/** The command of a shell call as it ran; of any other call its arguments. */
+function commandOf({ args, title }: Entry): string {
+  if (args === '') return title;
+  try {
+    const { command } = JSON.parse(args) as { readonly command?: unknown };
+    return typeof command === 'string' ? command : args;
+  } catch (error) {
+    if (error instanceof SyntaxError) return args; // too long to be kept whole
+    throw error;
+  }
 }
 
 const MARKS = { open: 'running', held: 'asking', ok: 'done', bad: 'failed' } as const;

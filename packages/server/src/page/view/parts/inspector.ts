@@ -8,6 +8,7 @@ import { words } from '../app.ts';
 import { button, fill, h, mark, say } from '../dom.ts';
 import { ConversationList } from './conversation-list.ts';
 import { patchList } from './run/patch-list.ts';
+import type { RunStanding } from './run/run-head.ts';
 import { TaskDesk } from './run/task-desk.ts';
 import { factsOf, taskFacts } from './run/task-facts.ts';
 
@@ -16,6 +17,15 @@ export type Choice = { readonly worker: number } | { readonly task: string };
 
 const TABS = ['Conversation', 'Task', 'Diff'] as const;
 type Tab = (typeof TABS)[number];
+
+type InspectorOptions = {
+  readonly client: DroverClient;
+  readonly run: string;
+  readonly retry: (task: string) => Promise<void>;
+};
+
+/** What is known of the run at this moment. */
+export type RunMoment = { readonly elapsedMs: number; readonly standing: RunStanding };
 
 export class Inspector {
   readonly element: HTMLElement;
@@ -36,13 +46,13 @@ export class Inspector {
   #diffShown = '';
   #readAgain: { readonly task: string; readonly conversation: Conversation } | undefined;
 
-  constructor(client: DroverClient, run: string) {
+  constructor({ client, run, retry }: InspectorOptions) {
     this.#client = client;
     this.#run = run;
     this.#desk = new TaskDesk({
       message: (task, text) => client.messageTask(run, { task, text }),
       cancel: (task) => client.cancelTask(run, task),
-      retry: async (task) => void (await client.retryRun(run, { tasks: [task] })),
+      retry,
     });
     const keys = { keydown: (event: KeyboardEvent) => this.#key(event) };
     const tabs = h(
@@ -77,11 +87,11 @@ export class Inspector {
     this.#conversation.reveal(callId);
   }
 
-  update(fold: RunFold, choice: Choice, elapsedMs: number): void {
+  update(fold: RunFold, choice: Choice, { elapsedMs, standing }: RunMoment): void {
     const id = taskOf(fold, choice);
     const task = fold.state.tasks.get(id);
     this.#task = id;
-    this.#desk.update(task, fold.state.end === undefined);
+    this.#desk.update(task, standing);
     const who = 'worker' in choice && choice.worker > 0 ? `Worker ${choice.worker}` : undefined;
     say(this.#title, task === undefined ? (who ?? 'Coordinator') : [who, task.plan.title].filter(Boolean).join(' · '));
     this.#tabs.forEach((tab, at) => (tab.disabled = at > 0 && task === undefined));

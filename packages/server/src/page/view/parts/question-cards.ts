@@ -1,8 +1,8 @@
-// Permission questions: the oldest one as a card with three answers, and the number behind it. Each is answered once,
-// and a refusal by the server is shown below it. An idle user's focus moves to a new question, not onto an answer.
+// Permission questions: the oldest one as a card with three answers, words for the agent with a no, and the number
+// behind it. Each is answered once, and a refusal by the server is shown below it. An idle user's focus moves to a new question, not onto an answer.
 
 import type { OpenQuestion, PermissionAnswer } from '@drover/client/wire';
-import { words } from '../app.ts';
+import { words as errorWords } from '../app.ts';
 import { announce, button, fill, h, say, show } from '../dom.ts';
 
 export type Answering = (requestId: string, answer: PermissionAnswer) => Promise<void>;
@@ -43,8 +43,20 @@ export class QuestionCards {
 
   #card({ requestId, name, subject, why }: OpenQuestion, whose: string): HTMLElement {
     const problem = h('p', { class: 'problem', is: { role: 'alert', hidden: true } });
+    const words = h('input', {
+      is: {
+        type: 'text',
+        autocomplete: 'off',
+        'aria-label': 'Words with a no',
+        placeholder: 'With a no: what to do instead',
+      },
+    });
+    const press = (answer: PermissionAnswer) => {
+      const said = words.value.trim();
+      void give(answer.allowed || said === '' ? answer : { ...answer, words: said });
+    };
     const buttons = ANSWERS.map(([label, look, answer]) =>
-      button(label, () => void give(answer), { class: look, is: { 'aria-label': `${label}: ${subject}` } }),
+      button(label, () => press(answer), { class: look, is: { 'aria-label': `${label}: ${subject}` } }),
     );
     const give = async (answer: PermissionAnswer) => {
       for (const each of buttons) each.disabled = true;
@@ -54,7 +66,7 @@ export class QuestionCards {
       } catch (error) {
         for (const each of buttons) each.disabled = false;
         show(problem, true);
-        say(problem, words(error));
+        say(problem, errorWords(error));
       }
     };
     const who = h('p', { class: 'question-head' }, h('b', {}, whose), ' asks to run ', h('code', {}, name), this.#more);
@@ -66,9 +78,9 @@ export class QuestionCards {
         { class: 'question-body' },
         who,
         h('pre', { class: 'subject' }, subject),
-        h('p', { class: 'quiet' }, why),
+        h('p', { class: 'quiet' }, `${why}. Always allow: exactly this, until the end of its run or session.`),
       ),
-      h('div', { class: 'answers' }, ...buttons),
+      h('div', { class: 'answers' }, ...buttons, words),
       problem,
     );
   }

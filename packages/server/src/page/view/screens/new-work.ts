@@ -1,9 +1,10 @@
 // Forms for a new run and a new session. The server's objections to a value are shown at its field.
 
 import { DroverProblem } from '@drover/client/problem';
-import type { NewRun } from '@drover/client/wire';
+import type { NewRun, ServedModel, ServerInfo } from '@drover/client/wire';
+import { count } from '../../words.ts';
 import { type PageApp, type Screen, words } from '../app.ts';
-import { h, say, show } from '../dom.ts';
+import { h, mark, say, show } from '../dom.ts';
 
 type Field = {
   readonly name: string;
@@ -35,18 +36,18 @@ const RUN: readonly Field[] = [
   { name: 'budget', label: 'Budget', hint: '5usd or 200ktok' },
   { name: 'timeout', label: 'Time', hint: '30m' },
   { name: 'deliver', label: 'Deliver as', choices: ['branch', 'merge', 'patch'] },
-  { name: 'model', label: 'Model', width: 'half', hint: 'provider/name; empty for the server’s own' },
-  { name: 'cwd', label: 'Folder', width: 'half', hint: 'A repository inside the served folder; empty for that folder' },
+  { name: 'model', label: 'Model', width: 'half', hint: 'Choose one, or type provider/name' },
+  { name: 'cwd', label: 'Folder', width: 'half', hint: 'A repository inside the served folder' },
 ];
 
 const SESSION: readonly Field[] = [
   { name: 'content', label: 'First message', kind: 'long', width: 'wide', isNeeded: true },
-  { name: 'model', label: 'Model', width: 'half', hint: 'provider/name; empty for the server’s own' },
-  { name: 'cwd', label: 'Folder', width: 'half', hint: 'Inside the served folder; empty for that folder' },
+  { name: 'model', label: 'Model', width: 'half', hint: 'Choose one, or type provider/name' },
+  { name: 'cwd', label: 'Folder', width: 'half', hint: 'Inside the served folder' },
 ];
 
 export function newRunScreen(app: PageApp): Screen {
-  return formScreen({ title: 'New run', verb: 'Start the run' }, RUN, async (values) => {
+  return formScreen({ app, title: 'New run', verb: 'Start the run' }, RUN, async (values) => {
     const { id } = await app.client.startRun(runOf(values));
     app.refresh();
     app.go(`#/runs/${id}`);
@@ -54,7 +55,8 @@ export function newRunScreen(app: PageApp): Screen {
 }
 
 export function newSessionScreen(app: PageApp): Screen {
-  return formScreen({ title: 'New session', verb: 'Start the session' }, SESSION, async ({ content = '', ...rest }) => {
+  const heading = { app, title: 'New session', verb: 'Start the session' };
+  return formScreen(heading, SESSION, async ({ content = '', ...rest }) => {
     const { id } = await app.client.createSession(given(rest));
     const response = await app.client.openExecution(id, { content });
     await response.body?.cancel(); // the session's own stream tells it all
@@ -81,16 +83,20 @@ function given(values: Values): Values {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ''));
 }
 
-type Heading = { readonly title: string; readonly verb: string };
+type Heading = { readonly app: PageApp; readonly title: string; readonly verb: string };
 
 function formScreen(
-  { title, verb }: Heading,
+  { app, title, verb }: Heading,
   fields: readonly Field[],
   submit: (values: Values) => Promise<void>,
 ): Screen {
   const problem = h('p', { class: 'problem', is: { role: 'alert', hidden: true } });
   const press = h('button', { class: 'primary', is: { type: 'submit' } }, verb);
   const rows = fields.map((field) => fieldRow(field));
+  app.server().then(
+    (info) => suggest(rows, info),
+    () => undefined, // the page says so, and the form works without
+  );
   const send = async () => {
     press.disabled = true;
     show(problem, false);
@@ -121,8 +127,25 @@ function formScreen(
   return { element, title: () => title, stop: () => undefined };
 }
 
+/** Names the served folder and the default model where a field is left empty, and lists the models. */
+function suggest(rows: readonly FieldRow[], { root, model = '', models }: ServerInfo): void {
+  for (const { name, input } of rows) {
+    if (name === 'cwd') mark(input, 'placeholder', root);
+    if (name !== 'model') continue;
+    mark(input, 'placeholder', model);
+    mark(input, 'list', 'models');
+    input.after(h('datalist', { is: { id: 'models' } }, ...models.map(modelOption)));
+  }
+}
+
+function modelOption({ model, price, contextTokens }: ServedModel): HTMLElement {
+  const cost = price === undefined ? 'price unknown' : `$${price.input} in, $${price.output} out per million tokens`;
+  return h('option', { is: { value: model, label: `${model} · ${cost} · ${count(contextTokens)} context` } });
+}
+
 type FieldRow = {
   readonly name: string;
+  readonly input: HTMLElement;
   readonly element: HTMLElement;
   readonly value: () => string;
   readonly complain: (message: string) => void;
@@ -141,6 +164,7 @@ function fieldRow({ name, label, hint, kind = 'text', width = 'quarter', choices
   const complaint = h('small', { class: 'complaint' });
   return {
     name,
+    input,
     element: h('div', { class: `field ${width}` }, h('label', { is: { for: id } }, label), input, help, complaint),
     value: () => input.value.trim(),
     complain: (message) => {

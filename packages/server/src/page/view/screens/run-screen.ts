@@ -3,7 +3,7 @@
 import type { Delivered } from '@drover/protocol/run';
 import type { RecordedRunEnd } from '@drover/coordinator/view/state';
 import { RunFold } from '../../run-fold.ts';
-import { type PageApp, type Screen, words } from '../app.ts';
+import { type PageApp, type Screen, titled, words } from '../app.ts';
 import { announce, h, mark, say, show } from '../dom.ts';
 import { Feed } from '../feed.ts';
 import { Beat, Frame, wantsLessMotion } from '../frame.ts';
@@ -65,7 +65,11 @@ class RunScreen {
       onBar: (worker, { task, callId }) => this.#openBar(worker, task, callId),
       onChange: () => this.#frame.ask(),
     });
-    this.#inspector = new Inspector(app.client, id);
+    this.#inspector = new Inspector({
+      client: app.client,
+      run: id,
+      retry: (task) => this.#again(() => app.client.retryRun(id, { tasks: [task], approve: true })),
+    });
     this.#plan = new PlanCard((answer) => app.client.answerPlan(id, answer));
     this.#actions = new RunActions({
       resume: () => this.#again(() => app.client.resumeRun(id, { approve: true })),
@@ -100,9 +104,10 @@ class RunScreen {
     });
   }
 
-  /** The run is at work again: its events go on behind the last one. */
+  /** Resumes or retries. A run that had ended has later events, so its stream is opened again. */
   async #again(begin: () => Promise<unknown>): Promise<void> {
     await begin();
+    if (!this.#hasEnded) return; // a task is retried while the run is at work
     this.#feed.stop();
     this.#hasEnded = false;
     this.#app.refresh();
@@ -111,7 +116,8 @@ class RunScreen {
   }
 
   get title(): string {
-    return this.#fold.state.settings?.goal ?? 'run';
+    const { settings } = this.#fold.state;
+    return settings === undefined ? 'run' : titled(settings.goal, settings.repository);
   }
 
   stop(): void {
@@ -140,7 +146,7 @@ class RunScreen {
     } else this.#frame.askIn(FIGURES_MS);
     const worker = 'worker' in this.#choice ? this.#choice.worker : state.tasks.get(this.#choice.task)?.worker;
     this.#timeline.update(this.#fold, elapsedMs, { isLive, worker });
-    this.#inspector.update(this.#fold, this.#choice, elapsedMs);
+    this.#inspector.update(this.#fold, this.#choice, { elapsedMs, standing });
     if (isLive) this.#frame.askIn(wantsLessMotion() ? TICK_MS_CALM : TICK_MS);
   }
 
@@ -168,7 +174,7 @@ class RunScreen {
   #openBar(worker: number, task: string, callId: string): void {
     this.#choose(task === '' ? { worker: Math.max(0, worker) } : { task });
     this.#inspector.open('Conversation');
-    this.#inspector.update(this.#fold, this.#choice, 0);
+    this.#inspector.update(this.#fold, this.#choice, { elapsedMs: 0, standing: this.#standing() });
     this.#inspector.reveal(callId);
   }
 
@@ -198,7 +204,7 @@ class RunScreen {
   }
 
   async #cancel(): Promise<void> {
-    const question = 'Cancel this run? What has landed stays, and the run can be gone on with later.';
+    const question = 'Cancel this run? What has landed stays, and the run can be resumed later.';
     if (!(await confirmed(question, { yes: 'Cancel it', no: 'Let it run' }))) return;
     this.#head.isCancelling(true);
     try {

@@ -2,7 +2,7 @@
 
 import { SessionFold } from '../../session-fold.ts';
 import { count, dollars, tokensOf } from '../../words.ts';
-import { type PageApp, type Screen, words } from '../app.ts';
+import { type PageApp, type Screen, titled, words } from '../app.ts';
 import { announce, button, fill, h, mark, say, show, stateMark } from '../dom.ts';
 import { Feed } from '../feed.ts';
 import { Frame } from '../frame.ts';
@@ -65,7 +65,7 @@ class SessionScreen {
   }
 
   get title(): string {
-    return this.#fold.title === '' ? 'session' : this.#fold.title;
+    return titled(this.#fold.title === '' ? 'session' : this.#fold.title, this.#fold.cwd);
   }
 
   stop(): void {
@@ -76,7 +76,7 @@ class SessionScreen {
   #draw(): void {
     const fold = this.#fold;
     say(this.#title, fold.title === '' ? 'New session' : fold.title);
-    say(this.#about, [fold.cwd.split('/').at(-1), fold.model].filter(Boolean).join('  ·  '));
+    say(this.#about, [fold.cwd, fold.model].filter(Boolean).join('  ·  '));
     const tokens = tokensOf(fold.usage);
     const cost = fold.cost === undefined ? '' : ` · ${dollars(fold.cost)}`;
     say(this.#figures, tokens === 0 ? '' : `${count(tokens)} tokens${cost}`);

@@ -73,6 +73,7 @@ function newRow(href: string): Row {
       mark(link, 'aria-current', isHere ? 'page' : false);
       say(title, kept.title === '' ? 'Untitled' : kept.title);
       say(about, aboutOf(kept, nowMs));
+      mark(link, 'title', kept.cwd);
     },
   };
 }
@@ -91,6 +92,10 @@ function stateOf({ live, state }: SidebarLists): string {
   return states[state] ?? 'idle';
 }
 
+function folderOf(cwd: string): string | undefined {
+  return cwd === '' ? undefined : cwd.split('/').at(-1);
+}
+
 function aboutOf(kept: SidebarLists, nowMs: number): string {
   const tasks = kept.kind === 'run' && kept.tasks > 0 ? `${kept.landed}/${kept.tasks} tasks` : kept.kind;
   const state = kept.live
@@ -101,5 +106,7 @@ function aboutOf(kept: SidebarLists, nowMs: number): string {
         ? undefined
         : kept.state;
   const cost = kept.cost === undefined ? undefined : dollars(kept.cost);
-  return [tasks, state, cost, timeAgo(kept.updatedAt, nowMs)].filter((part) => part !== undefined).join(' · ');
+  return [folderOf(kept.cwd), tasks, state, cost, timeAgo(kept.updatedAt, nowMs)]
+    .filter((part) => part !== undefined)
+    .join(' · ');
 }

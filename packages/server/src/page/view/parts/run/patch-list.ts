@@ -2,6 +2,7 @@
 
 import { parsePatch, type PatchFile, type PatchLine } from '../../../patch.ts';
 import { h } from '../../dom.ts';
+import { copyButton } from '../copy.ts';
 
 const LINES_MAX = 1_500; // of a file that are laid out at once
 const OPEN_MAX = 12; // files that are unfolded
@@ -15,7 +16,12 @@ export function patchList(patch: string): HTMLElement {
   return h(
     'div',
     { class: 'patch' },
-    h('p', { class: 'patch-sum' }, count, tally(added, removed)),
+    h(
+      'div',
+      { class: 'patch-sum' },
+      h('span', {}, count, tally(added, removed)),
+      copyButton('the diff', () => patch),
+    ),
     ...files.map((file, at) => fileOf(file, at < OPEN_MAX)),
     leftOut > 0 ? h('p', { class: 'quiet' }, `${leftOut} more lines are left out.`) : undefined,
   );

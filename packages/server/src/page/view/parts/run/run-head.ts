@@ -5,6 +5,7 @@ import type { RecordedRunEnd, RunState, TaskState } from '@drover/coordinator/vi
 import type { RunFold } from '../../../run-fold.ts';
 import { cacheShare, clockTime, count, dollars, duration, tokensOf } from '../../../words.ts';
 import { button, h, mark, say, show, stateMark } from '../../dom.ts';
+import { copyButton } from '../copy.ts';
 import { prose } from '../prose.ts';
 
 /** `stopped`: it has no end, and nobody is at work on it. */
@@ -21,7 +22,7 @@ export class RunHead {
   readonly #cancel: HTMLButtonElement;
   readonly #ending = h('section', { class: 'ending', is: { 'aria-label': 'What became of it', hidden: true } });
   readonly #figures = new Map(NAMES.map((name) => [name, new Figure(name)]));
-  #endShown: RecordedRunEnd | undefined;
+  #endShown: RecordedRunEnd | 'stopped' | undefined;
 
   constructor(onCancel: () => void) {
     this.#cancel = button('Cancel run', onCancel, { class: 'danger', is: { hidden: true } });
@@ -44,8 +45,8 @@ export class RunHead {
     mark(this.#dot, 'data-state', STANDINGS[state][0]);
     say(this.#word, STANDINGS[state][1]);
     show(this.#cancel, standing === 'live');
-    if (standing === 'stopped') this.#stopped(id);
-    else if (end !== this.#endShown) this.#ended(end, id);
+    const ending = standing === 'stopped' ? 'stopped' : end;
+    if (ending !== this.#endShown) this.#ended(ending, id);
     this.#count(fold, nowMs, standing);
   }
 
@@ -54,22 +55,17 @@ export class RunHead {
     say(this.#cancel, isAsked ? 'Cancelling…' : 'Cancel run');
   }
 
-  #ended(end: RecordedRunEnd | undefined, id: string): void {
-    this.#endShown = end;
-    const { reason, answer, delivered, outcome } = end ?? {};
+  #ended(ending: RecordedRunEnd | 'stopped' | undefined, id: string): void {
+    this.#endShown = ending;
+    const { reason, answer, delivered, outcome } = ending === 'stopped' ? {} : (ending ?? {});
+    const canResume = ending === 'stopped' || outcome === 'cancelled';
     this.#ending.replaceChildren(
       ...(reason === undefined ? [] : [h('p', { class: outcome === 'cancelled' ? 'quiet' : 'problem' }, reason)]),
-      ...(answer === undefined ? [] : [h('div', { class: 'prose' }, ...prose(answer))]),
+      ...(answer === undefined ? [] : [answerOf(answer)]),
       ...(delivered?.next === undefined ? [] : [next('Next', delivered.next)]),
-      ...(outcome === 'cancelled' ? [next('Go on with it', `drover resume ${id}`)] : []),
+      ...(canResume ? [next('In a terminal', `drover resume ${id}`)] : []),
     );
     show(this.#ending, this.#ending.childElementCount > 0);
-  }
-
-  #stopped(id: string): void {
-    if (!this.#ending.hidden) return;
-    this.#ending.replaceChildren(next('Go on with it', `drover resume ${id}`));
-    show(this.#ending, true);
   }
 
   #count({ state, waitMs }: RunFold, nowMs: number, standing: RunStanding): void {
@@ -104,9 +100,25 @@ export class RunHead {
   }
 }
 
+function answerOf(answer: string): HTMLElement {
+  const who = h(
+    'div',
+    { class: 'who' },
+    h('span', {}, 'Result'),
+    copyButton('the answer', () => answer),
+  );
+  return h('div', {}, who, h('div', { class: 'prose' }, ...prose(answer)));
+}
+
 /** What to type next. */
 function next(words: string, command: string): HTMLElement {
-  return h('p', { class: 'next' }, `${words} `, h('code', {}, command));
+  return h(
+    'p',
+    { class: 'next' },
+    `${words} `,
+    h('code', {}, command),
+    copyButton('the command', () => command),
+  );
 }
 
 /** A part of a whole, in per cent, in a colour. */
@@ -181,8 +193,7 @@ function spentParts(spent: number, reserved: number, whole: number): readonly Pa
 }
 
 function aboutOf({ model, repository, branch, workers, gates }: NonNullable<RunState['settings']>): string {
-  const folder = repository.split('/').at(-1) ?? repository;
-  const parts = [`${folder}${branch === undefined ? '' : ` on ${branch}`}`, model, `${workers} workers`];
+  const parts = [`${repository}${branch === undefined ? '' : ` on ${branch}`}`, model, `${workers} workers`];
   if (gates.length > 0) parts.push(`gate: ${gates.join(', ')}`);
   return parts.join('  ·  ');
 }

@@ -1,7 +1,8 @@
-// Controls of one task of a run at work: a message to its worker, cancel, retry.
+// Controls of one task: a message to its worker and cancel while the run is at work; retry, also later.
 
 import type { TaskProgress } from '@drover/coordinator/view/state';
 import { words } from '../../app.ts';
+import type { RunStanding } from './run-head.ts';
 import { announce, button, h, say, show } from '../../dom.ts';
 
 export type TaskDeeds = {
@@ -51,14 +52,14 @@ export class TaskDesk {
     );
   }
 
-  /** `isAtWork`: the run has not ended. */
-  update(task: TaskProgress | undefined, isAtWork: boolean): void {
+  update(task: TaskProgress | undefined, standing: RunStanding): void {
+    const isAtWork = standing === 'live';
     const isOther = task?.id !== this.#task;
     this.#task = task?.id ?? '';
     if (isOther) show(this.#problem, false);
     const canRetry = task !== undefined && FAILED.has(task.state);
-    const isOpen = task !== undefined && task.endedMs === undefined;
-    show(this.element, isAtWork && (canRetry || isOpen));
+    const isOpen = isAtWork && task !== undefined && task.endedMs === undefined;
+    show(this.element, standing !== 'loading' && (canRetry || isOpen));
     show(this.#form, isOpen);
     show(this.#cancel, isOpen);
     show(this.#retry, canRetry);

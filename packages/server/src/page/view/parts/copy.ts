@@ -1,0 +1,31 @@
+// A button that copies a text as it was said, without what the page adds to it.
+
+import { announce, button, mark, say } from '../dom.ts';
+
+const SHOWN_MS = 1_500;
+
+/** `what`: such as "the answer", for those who listen. */
+export function copyButton(what: string, text: () => string): HTMLButtonElement {
+  const press = button('Copy', () => void copy(), { class: 'copy', is: { 'aria-label': `Copy ${what}` } });
+  const copy = async () => {
+    const isCopied = await copied(text());
+    say(press, isCopied ? 'Copied' : 'Not copied');
+    announce(isCopied ? `Copied ${what}` : 'The browser refused to copy');
+    mark(press, 'data-state', isCopied ? 'done' : 'failed');
+    setTimeout(() => {
+      say(press, 'Copy');
+      mark(press, 'data-state', false);
+    }, SHOWN_MS);
+  };
+  return press;
+}
+
+/** Without https, browsers offer the clipboard only on this machine. */
+async function copied(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
