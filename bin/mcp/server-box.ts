@@ -65,7 +65,8 @@ export async function openMcpServerWire(
 async function openMcpHttpWire(reach: HttpReach): Promise<OpenWire> {
   if (!isAddress(reach.url)) throw new Error(`${reach.url} is not an http or https address`);
   const { openHttpWire } = await import('@drover/mcp/sdk/http-wire');
-  return { wire: await openHttpWire(reach), why: () => undefined, complaints: () => '' };
+  const wire = await openHttpWire(reach);
+  return { wire, why: () => wire.why, complaints: () => '' };
 }
 
 type Start = { readonly place: StartPlace; readonly ground: ServerGround };

@@ -3,7 +3,8 @@
 // Guarantees
 //   1. A server that dies or does not start is started again twice, after a pause. Then every call of its tools gets an
 //      error that says so.
-//   2. A call is sent once. One that was cut off is not sent again: it may have taken effect.
+//   2. A call is sent once. One that was cut off is not sent again: it may have taken effect. Only a call that surely
+//      reached no tool, since the session of the server had ended, is sent again in a new session.
 //   3. A call ends by its result, by a cancel or by a time limit, whatever the server does.
 
 import { setTimeout as delay } from 'node:timers/promises';
@@ -17,7 +18,7 @@ import type { Asked, Answered, Connection, Prior } from './sdk/connect.ts';
 import type { Listed } from './hostile/listed-tool.ts';
 import { visible } from './hostile/listed-tool.ts';
 import type { ServerSpec } from './server-spec.ts';
-import type { Wire } from './wire.ts';
+import { NotDeliveredError, type Wire } from './wire.ts';
 
 // Servers that register tools once they are connected do it within this time.
 const SETTLE_MS = 150;
@@ -71,6 +72,7 @@ export class Instance {
   #open: Open | undefined;
   #opening: Promise<Open> | undefined;
   #starts = 0;
+  #hasRun = false;
   #listed: Listed | undefined;
   #hasChanged = false;
   #lastWords = '';
@@ -112,6 +114,15 @@ export class Instance {
 
   /** Throws ToolError if there is no result. */
   async call(caller: Caller, signal: AbortSignal): Promise<ToolOutput> {
+    try {
+      return await this.#callOnce(caller, signal);
+    } catch (error) {
+      if (!(error instanceof ToolError && error.cause instanceof NotDeliveredError)) throw error;
+      return this.#callOnce(caller, signal);
+    }
+  }
+
+  async #callOnce(caller: Caller, signal: AbortSignal): Promise<ToolOutput> {
     const { spec } = this.#options;
     const { call, onDelta } = caller;
     const open = await this.#connected(signal).catch((error: unknown) => {
@@ -151,6 +162,7 @@ export class Instance {
     if (clock.signal.reason instanceof OverdueError)
       return `The MCP server ${name} did not answer: ${clock.signal.reason.message}. It was told to cancel; it may have taken effect all the same.`;
     const why = open.why();
+    if (error instanceof NotDeliveredError) return `The MCP server ${name} is not available: ${error.message}`;
     if (why !== undefined)
       return `The MCP server ${name} is gone: ${why}. The call may have taken effect.${inLines(open.complaints())}`;
     return `The MCP server ${name} could not do it: ${messageOf(error)}`;
@@ -159,7 +171,9 @@ export class Instance {
   async #connected(signal: AbortSignal): Promise<Open> {
     if (this.#closed.signal.aborted) throw new Error('it was closed');
     if (this.#open?.why() === undefined && this.#open !== undefined) return this.#open;
+    const ended = this.#open;
     this.#open = undefined;
+    if (ended !== undefined) void bestEffort(ended.wire.close());
     // One start serves all callers, so a single one cannot cancel it.
     this.#opening ??= this.#start().finally(() => (this.#opening = undefined));
     return unlessAborted(this.#opening, signal);
@@ -181,7 +195,7 @@ export class Instance {
         onDiagnostic('an MCP server did not start', { server: spec.name, start: this.#starts, why: this.#lastWords });
         if (this.#closed.signal.aborted) throw error;
         // A server that has never run is not tried again: the mistake is in its entry.
-        if (this.#starts === 1) {
+        if (!this.#hasRun) {
           this.#starts = RESTARTS_MAX + 1;
           throw error;
         }
@@ -221,6 +235,9 @@ export class Instance {
         onclose?.();
       };
       this.#open = open;
+      this.#hasRun = true;
+      // A connection to an address costs nothing: only attempts in a row count.
+      if (spec.reach.type === 'http') this.#starts = 0;
       return open;
     } catch (error) {
       const late = `it did not answer within ${spec.startMs} ms`;

@@ -17,3 +17,8 @@ export type Wire = {
   setProtocolVersion?: ((version: string) => void) | undefined;
   setSupportedProtocolVersions?: ((versions: string[]) => void) | undefined;
 };
+
+/** A message that surely reached no tool. Its message says why the connection is of no more use. */
+export class NotDeliveredError extends Error {
+  override readonly name = 'NotDeliveredError';
+}

@@ -1,4 +1,4 @@
-// A broker over programs without a sandbox, and an agent that calls its tools.
+// A broker over programs without a sandbox and over addresses, and an agent that calls its tools.
 
 import { fileURLToPath } from 'node:url';
 import { newId } from '@drover/core/ids';
@@ -10,7 +10,8 @@ import { Broker, type Opened } from '@drover/mcp/broker';
 import type { OpenWire } from '@drover/mcp/instance';
 import { startServer } from '@drover/mcp/process/server-process';
 import { StdioWire } from '@drover/mcp/process/stdio-wire';
-import type { ServerSpec } from '@drover/mcp/server-spec';
+import { openHttpWire } from '@drover/mcp/sdk/http-wire';
+import type { HttpReach, ServerSpec } from '@drover/mcp/server-spec';
 import type { HostileFault } from '@drover/rehearsal/mcp/hostile-server';
 import { onTestFinished } from 'vitest';
 
@@ -26,6 +27,16 @@ export function program(
   [command = '', ...args]: readonly string[],
   more: Partial<ServerSpec> = {},
 ): ServerSpec {
+  const reach = { type: 'stdio', command, args, env: {}, cwd: undefined, net: [], readable: [], writable: [] } as const;
+  return entry(name, reach, more);
+}
+
+export function address(url: string, more: Partial<ServerSpec & Pick<HttpReach, 'headers'>> = {}): ServerSpec {
+  const { headers = {}, ...others } = more;
+  return entry('remote', { type: 'http', url, headers }, others);
+}
+
+function entry(name: string, reach: ServerSpec['reach'], more: Partial<ServerSpec>): ServerSpec {
   return {
     name,
     scope: 'shared',
@@ -35,7 +46,7 @@ export function program(
     timeoutMs: 20_000,
     startMs: 60_000,
     place: 'a test',
-    reach: { type: 'stdio', command, args, env: {}, cwd: undefined, net: [], readable: [], writable: [] },
+    reach,
     ...more,
   };
 }
@@ -62,7 +73,10 @@ export async function desk(
   const questions: Question[] = [];
   const pauses: number[] = [];
   const openWire = async ({ reach }: ServerSpec, { cwd }: { readonly cwd: string }): Promise<OpenWire> => {
-    if (reach.type !== 'stdio') throw new Error('only programs');
+    if (reach.type === 'http') {
+      const wire = await openHttpWire(reach);
+      return { wire, why: () => wire.why, complaints: () => '' };
+    }
     const { command, args } = reach;
     const env = { PATH: process.env['PATH'] ?? '', ...reach.env };
     const server = await startServer({ command, args, env, cwd, sandbox: undefined, mark: newId('mcp') });
@@ -73,7 +87,11 @@ export async function desk(
   const broker = new Broker({
     version: 'test',
     openWire,
-    priorsOf: () => ({ get: () => ({ kind: 'legacy' }), set: () => undefined }),
+    // Programs need no probe: all of them speak the previous revision.
+    priorsOf: ({ reach }) => ({
+      get: () => (reach.type === 'stdio' ? { kind: 'legacy' } : undefined),
+      set: () => undefined,
+    }),
     onDiagnostic: () => undefined,
     pause: async (ms) => void pauses.push(ms),
   });

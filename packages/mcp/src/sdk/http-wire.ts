@@ -2,40 +2,117 @@
 //
 // Guarantees
 //   1. A message is bounded: a longer one ends its response.
-//   2. Redirects are refused: headers with secrets go only to the address that the user named.
+//   2. A redirect is followed only within the origin that the user named, so headers with secrets go nowhere else.
+//   3. A request whose response ends without an answer gets an error.
+//   4. A request that surely reached no tool fails with NotDeliveredError: the session has ended, or nothing listens.
 
-import type { Wire } from '../wire.ts';
+import { bestEffort, pause } from '@drover/core/promises';
+import type { Json, JsonObject } from '@drover/protocol/json';
+import { NotDeliveredError, type Wire } from '../wire.ts';
 import type { HttpReach } from '../server-spec.ts';
+import { boundedFetch } from './bounded-fetch.ts';
 
-const MESSAGE_BYTES_MAX = 10 * 1024 * 1024;
-const NEWLINE = 10;
+const GOODBYE_MS = 1_000;
+// Errors of a connection that was never made.
+const UNREACHED = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
 
-export async function openHttpWire({ url, headers }: HttpReach): Promise<Wire> {
+type Transport = InstanceType<typeof import('@modelcontextprotocol/client').StreamableHTTPClientTransport>;
+type SendOptions = NonNullable<Parameters<Transport['send']>[1]>;
+
+export async function openHttpWire({ url, headers }: HttpReach): Promise<HttpWire> {
   const { StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client');
-  const requestInit = { headers: { ...headers }, redirect: 'error' as const };
-  return new StreamableHTTPClientTransport(new URL(url), { requestInit, fetch: boundedFetch }) as unknown as Wire;
+  const options = { requestInit: { headers: { ...headers } }, fetch: boundedFetch };
+  return new HttpWire(new StreamableHTTPClientTransport(new URL(url), options));
 }
 
-const boundedFetch: typeof fetch = async (input, init) => {
-  const response = await fetch(input, init);
-  if (response.body === null) return response;
-  const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
-  const body = response.body.pipeThrough(bound(isStream));
-  const { status, statusText, headers } = response;
-  const bounded = new Response(body, { status, statusText, headers });
-  Object.defineProperty(bounded, 'url', { value: response.url });
-  return bounded;
-};
+class HttpWire implements Wire {
+  onmessage: Wire['onmessage'];
+  onclose: Wire['onclose'];
+  onerror: Wire['onerror'];
+  readonly hasPerRequestStream = true;
+  /** Why it ended, if it did. */
+  why: string | undefined;
+  readonly #inner: Transport;
+  readonly #unanswered = new Set<Json>();
 
-/** In a stream of events, each line is bounded; else the whole body is. */
-function bound(isStream: boolean): TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>> {
-  let bytes = 0;
-  return new TransformStream({
-    transform(chunk, controller) {
-      const last = isStream ? chunk.lastIndexOf(NEWLINE) : -1;
-      bytes = last === -1 ? bytes + chunk.length : chunk.length - last;
-      if (bytes > MESSAGE_BYTES_MAX) controller.error(new Error('the server sent a message of more than 10 MiB'));
-      else controller.enqueue(chunk);
-    },
-  });
+  constructor(inner: Transport) {
+    this.#inner = inner;
+    inner.onmessage = (message) => this.#take(message as unknown as JsonObject);
+    inner.onclose = () => this.onclose?.();
+    inner.onerror = (error) => this.onerror?.(error);
+  }
+
+  get sessionId(): string | undefined {
+    return this.#inner.sessionId;
+  }
+
+  setProtocolVersion(version: string): void {
+    this.#inner.setProtocolVersion(version);
+  }
+
+  start(): Promise<void> {
+    return this.#inner.start();
+  }
+
+  async send(message: JsonObject, options?: SendOptions): Promise<void> {
+    const { id, method } = message;
+    const isRequest = id !== undefined && method !== undefined;
+    if (isRequest) this.#unanswered.add(id);
+    const onRequestStreamEnd = () => {
+      options?.onRequestStreamEnd?.();
+      if (isRequest) this.#giveUp(id);
+    };
+    const hadSession = this.#inner.sessionId !== undefined;
+    try {
+      await this.#inner.send(message as never, { ...options, onRequestStreamEnd });
+    } catch (error) {
+      if (isRequest) this.#unanswered.delete(id);
+      throw this.#named(error, hadSession);
+    }
+  }
+
+  async close(): Promise<void> {
+    // A server that is gone or does not end sessions is left as it is.
+    if (this.why === undefined) {
+      const said = new AbortController();
+      const goodbye = bestEffort(this.#inner.terminateSession()).finally(() => said.abort());
+      await Promise.race([goodbye, pause(GOODBYE_MS, said.signal)]);
+    }
+    await this.#inner.close();
+  }
+
+  #take(message: JsonObject): void {
+    if (message['method'] === undefined) this.#unanswered.delete(message['id'] ?? null);
+    this.onmessage?.(message);
+  }
+
+  /** Nothing more can come for the request. */
+  #giveUp(id: Json): void {
+    if (!this.#unanswered.has(id)) return;
+    const message = 'the connection ended before the answer; the call may have taken effect';
+    this.#take({ jsonrpc: '2.0', id, error: { code: -32000, message } });
+  }
+
+  #named(error: unknown, hadSession: boolean): unknown {
+    if (!(error instanceof Error)) return error;
+    if (hadSession && hasEndedSession(error)) return this.#end('its session has ended', error);
+    const code = connectionCode(error);
+    if (UNREACHED.has(code)) return this.#end(`it cannot be reached (${code})`, error);
+    return code === '' ? error : new Error(`the connection broke (${code}); the call may have taken effect`);
+  }
+
+  #end(why: string, cause: Error): NotDeliveredError {
+    this.why = why;
+    return new NotDeliveredError(why, { cause });
+  }
+}
+
+/** By the protocol it is 404; some servers answer 400 and say what they miss. */
+function hasEndedSession(error: Error): boolean {
+  const { status, text = '' } = error as { status?: unknown; text?: unknown };
+  return status === 404 || (status === 400 && /session/i.test(String(text)));
+}
+
+function connectionCode({ cause }: Error): string {
+  return cause instanceof Error && 'code' in cause ? String(cause.code) : '';
 }
