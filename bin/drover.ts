@@ -274,13 +274,14 @@ const processJob: Job = {
 };
 
 /** The first stop has a deadline; a second SIGINT exits at once. */
-function onStopSignal({ stop, atOnce }: StopListener): () => void {
+function onStopSignal({ takes, stop, atOnce }: StopListener): () => void {
   let deadline: NodeJS.Timeout | undefined;
   const end = (cause: StopCause): void => {
     atOnce();
     process.exit(exitCodeOfStop(cause));
   };
   const hear = (cause: StopCause): void => {
+    if (deadline === undefined && takes?.(cause) === true) return;
     if (deadline !== undefined && cause === 'SIGINT') end(cause);
     if (deadline === undefined) whenOutputUnread(process.stdout, UNREAD_MS_MAX, () => end(cause));
     deadline ??= setTimeout(end, STOP_MS_MAX, cause).unref();

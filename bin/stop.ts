@@ -3,7 +3,7 @@
 // drover.ts, which owns the process, decides what happens if that takes too long or if the user sends a second SIGINT.
 
 import { DroverError } from '@drover/core/errors';
-import type { Io, StopCause } from './io.ts';
+import type { Io, StopCause, StopListener } from './io.ts';
 
 export type Stop = {
   readonly signal: AbortSignal;
@@ -12,7 +12,8 @@ export type Stop = {
   readonly close: () => void;
 };
 
-export function watchForStopSignal(io: Io, atOnce: () => void): Stop {
+/** `takes`: see StopListener. */
+export function watchForStopSignal(io: Io, atOnce: () => void, takes?: StopListener['takes']): Stop {
   const controller = new AbortController();
   let first: StopCause | undefined;
   const stop = (cause: StopCause): void => {
@@ -20,6 +21,6 @@ export function watchForStopSignal(io: Io, atOnce: () => void): Stop {
     first = cause;
     controller.abort(new DroverError({ kind: 'aborted', by: cause === 'SIGINT' ? 'user' : 'shutdown' }));
   };
-  const close = io.onStop({ stop, atOnce });
+  const close = io.onStop({ ...(takes && { takes }), stop, atOnce });
   return { signal: controller.signal, stop, cause: () => first, close };
 }

@@ -76,7 +76,8 @@ export async function startBatch(args: BatchArgs, batch: Batch, io: Io): Promise
   );
   const tasks = args.canary === undefined ? planned : canaryFirst(planned, args.canary);
   const { shared } = among ?? {};
-  return startRun(batchRunArgs(args, specFile), { ...around, id, run, tasks, ...(shared && { shared }) }, io);
+  const start = { ...around, id, run, tasks, ...(shared && { shared }) };
+  return (await startRun(batchRunArgs(args, specFile), start, io)).exitCode;
 }
 
 /** The label of the model that the spec names for its tasks. Throws UsageError with the position of its name. */

@@ -18,11 +18,14 @@ import { shortenStoredId } from '../history/id.ts';
 import { stateAdviceLine } from '../history/state.ts';
 import { type Stop, watchForStopSignal } from '../stop.ts';
 import { linesView } from '../views/lines.ts';
+import { shortRunId } from '../views/report.ts';
 import { textStyle } from '../views/text/style.ts';
 import { cleanText, terminalColumns } from '../views/text/terminal-text.ts';
 import { type Chat, findSlashCommand, slashItems } from './commands/slash.ts';
 import { runChatShellLine } from './commands/shell-line.ts';
 import { Paths } from './complete/paths.ts';
+import type { ChatArgs } from './runs/run-goal.ts';
+import { RunStops } from './runs/run-stops.ts';
 import { HistoryFile } from './input/history-file.ts';
 import { Pastes } from './input/pastes.ts';
 import { Terminal } from './input/terminal.ts';
@@ -38,20 +41,29 @@ const LEAVE_MS_MAX = 500;
 const FIRST_NOTE = 'Enter sends · Esc interrupts · /help';
 const INTERRUPTED = 'work done so far is kept; say what to do next';
 
-/** `records`: the journal of the session, if it has any history. */
-export async function runChat(
-  work: SessionWork,
-  surroundings: Surroundings,
-  records: readonly JsonObject[] | undefined,
-): Promise<number> {
+export type ChatWork = SessionWork & {
+  /** What was typed on the command line. */
+  readonly args: ChatArgs;
+  /** The journal of the session, if it has any history. */
+  readonly records: readonly JsonObject[] | undefined;
+};
+
+export async function runChat(work: ChatWork, surroundings: Surroundings): Promise<number> {
   const { io, settings } = surroundings;
+  const { records } = work;
   await using opened = new AsyncDisposableStack();
   let terminal: Terminal | undefined;
+  const runStops = new RunStops();
   const atOnce = (): void => {
+    runStops.atOnce();
     endAllChildren('SIGKILL');
     terminal?.close();
   };
-  const stop = opened.adopt(watchForStopSignal(io, atOnce), ({ close }) => close());
+  const stop = opened.adopt(
+    watchForStopSignal(io, atOnce, (cause) => runStops.takes(cause)),
+    ({ close }) => close(),
+  );
+  stop.signal.addEventListener('abort', () => runStops.stop(stop.cause() ?? 'SIGTERM'));
   const lines = {
     ask: (words: string, signal: AbortSignal) => terminal?.line(words, signal) ?? Promise.resolve(undefined),
     isGone: () => terminal?.isGone ?? true,
@@ -86,17 +98,18 @@ export async function runChat(
     }),
     (each) => each.close(),
   );
-  const room = new Room({ work, surroundings, talk, terminal, person, stop, screen, view, history, paths });
-  return await room.converse(records);
+  const furniture = { work, surroundings, talk, terminal, person, stop, runStops, screen, view, history, paths };
+  return await new Room(furniture).converse(records);
 }
 
 type Furniture = {
-  readonly work: SessionWork;
+  readonly work: ChatWork;
   readonly surroundings: Surroundings;
   readonly talk: Talk;
   readonly terminal: Terminal;
   readonly person: Person;
   readonly stop: Stop;
+  readonly runStops: RunStops;
   readonly screen: Screen;
   readonly view: ChatView;
   readonly history: HistoryFile;
@@ -184,12 +197,24 @@ class Room {
       cwd: work.cwd,
       say: this.#say,
       short: this.#short,
+      run: (goal) => this.#handOver(goal),
       shorten: () => this.#watch((signal) => talk.compact(signal)),
       retell: (records) => this.#retell(records),
       choose: (title, choices) => terminal.choose(title, choices),
       print: (text) => screen.print(text),
       columns: screen.columns,
     };
+  }
+
+  /** Gives the terminal to a run with this goal, until it has ended. */
+  async #handOver(goal: string): Promise<void> {
+    const { talk, terminal, runStops, surroundings, work } = this.#in;
+    const handover = { goal, talk, args: work.args };
+    const { checkHandover, runGoalOfChat } = await import('./runs/run-goal.ts');
+    checkHandover(handover);
+    const io = runStops.ioFor(surroundings.io, work.cwd);
+    const run = await terminal.lend(() => runGoalOfChat(handover, io));
+    await this.#say(`the agent reads the report of run ${shortRunId(run)} with your next message`);
   }
 
   /** Runs a command of the user; its output goes to the screen and to the model. */

@@ -35,6 +35,8 @@ import { readAttachments } from './input/attachments.ts';
 import { chatFolder } from './list-files.ts';
 import { type Mode, nextChatMode } from './mode.ts';
 import { measurePromptParts } from './output/prompt-parts.ts';
+import { runNote } from './runs/run-note.ts';
+import { SessionRuns } from './runs/session-runs.ts';
 import { UndoLog } from './undo/undo-log.ts';
 
 // A session has no work left when the user leaves it, unless the user left at once.
@@ -44,6 +46,7 @@ const SHELL_MS_MAX = 600_000;
 type Opened = {
   readonly session: Session;
   readonly contained: Contained | undefined;
+  readonly runs: SessionRuns;
   readonly close: () => Promise<void>;
 };
 
@@ -64,7 +67,10 @@ export class Talk {
   #undo: UndoLog | undefined;
   #mode: Mode = 'edit';
   readonly #notes: TextPart[] = []; // for the next message
-  #spent = NO_SPENDING; // of all sessions of this chat
+  readonly #noted = new Set<string>(); // runs whose reports went into the notes
+  #isModelChosen = false;
+  #ofRuns = NO_SPENDING; // of this session
+  #spent = NO_SPENDING; // of all sessions of this chat, with their runs
 
   private constructor(work: SessionWork, provider: OpenedProvider, surroundings: Surroundings, asked: Asked) {
     this.#work = work;
@@ -131,6 +137,7 @@ export class Talk {
 
   /** The turn is over: notes what it changed. */
   async endTurn(): Promise<void> {
+    await this.#opened?.runs.tell();
     await this.#undo?.endTurn();
   }
 
@@ -139,9 +146,26 @@ export class Talk {
     return this.#undo;
   }
 
-  /** The whole conversation, for a coordinator. */
-  get messages(): readonly Message[] {
-    return this.#opened?.session.conversation.messages ?? [];
+  /** The whole conversation, for a coordinator, with what the user has done since the last message. */
+  get handedOver(): readonly Message[] {
+    const messages = this.#opened?.session.conversation.messages ?? [];
+    return this.#notes.length === 0 ? messages : [...messages, { role: 'user', content: [...this.#notes] }];
+  }
+
+  /** A run of this session is about to begin. */
+  async beginRun(run: string): Promise<void> {
+    await (await this.#open()).runs.begin(run);
+  }
+
+  /** A run of this session has ended: it counts, and its report goes along with the next message. */
+  async endRun(run: string): Promise<void> {
+    const { runs } = await this.#open();
+    await this.#readRuns(runs);
+    this.#spent = sumSpent(this.#spent, await runs.spent(run));
+    if (this.#work.budget === undefined) return;
+    // The budget of an open session is what was left when it was opened.
+    await this.#leave();
+    await this.#open();
   }
 
   /** The size of each part of the next prompt, in estimated tokens. */
@@ -186,7 +210,7 @@ export class Talk {
   /** Leaves the session, and opens another one that is on disk. */
   async switchTo(session: string): Promise<void> {
     await this.#leave();
-    this.#notes.length = 0; // they belong to the session that was left
+    this.#forgetNotes(); // they belong to the session that was left
     this.#work = { ...this.#work, session };
     await this.#open();
   }
@@ -211,14 +235,20 @@ export class Talk {
     await this.#leave();
     await this.#provider.close();
     this.#provider = provider;
+    this.#isModelChosen = true;
     this.#work = { ...this.#work, model };
+  }
+
+  /** True if the user has changed the model in this chat. */
+  get isModelChosen(): boolean {
+    return this.#isModelChosen;
   }
 
   /** Starts an empty session, and returns the id of the previous one, which is kept. */
   async startAnew(): Promise<string> {
     const { session: before } = this.#work;
     await this.#leave();
-    this.#notes.length = 0;
+    this.#forgetNotes();
     this.#used = { usage: NO_USAGE, cost: undefined };
     this.#work = {
       ...this.#work,
@@ -229,7 +259,8 @@ export class Talk {
 
   get standing(): Standing {
     const window = this.#surroundings.settings.contextTokens ?? factsOf(this.#work.model.name).contextTokens;
-    return { ...this.#used, tokens: this.#opened?.session.tokens ?? { estimate: 0, expected: 0, window } };
+    const { usage, cost } = sumSpent(spentIn(this.#used), this.#ofRuns);
+    return { usage, cost, tokens: this.#opened?.session.tokens ?? { estimate: 0, expected: 0, window } };
   }
 
   async close(): Promise<void> {
@@ -248,7 +279,9 @@ export class Talk {
     this.#undo = undo;
     const box = await containSession(this.#work, settings.home);
     const servers = await openSessionServers(this.#work, this.#surroundings);
-    const work = { ...this.#work, budget: this.#budgetLeft() };
+    const runs = await SessionRuns.open(settings.home, this.id);
+    await this.#readRuns(runs);
+    const work = { ...this.#work, budget: this.budgetLeft };
     const price = findModelPrice(work.model, undefined, settings);
     const session = openSessionAtWork(work, this.#surroundings, {
       provider: this.#provider.provider,
@@ -272,7 +305,7 @@ export class Talk {
       await box.close();
       await journal.close();
     };
-    this.#opened = { session, contained: box.contained, close };
+    this.#opened = { session, contained: box.contained, runs, close };
     return this.#opened;
   }
 
@@ -285,8 +318,22 @@ export class Talk {
     await opened.close();
   }
 
-  /** The budget covers the whole chat, across sessions and models. */
-  #budgetLeft(): SessionWork['budget'] {
+  async #readRuns(runs: SessionRuns): Promise<void> {
+    this.#ofRuns = await runs.spent();
+    for (const run of await runs.untold()) {
+      if (!this.#noted.has(run.id)) this.note(runNote(run));
+      this.#noted.add(run.id);
+    }
+  }
+
+  #forgetNotes(): void {
+    this.#notes.length = 0;
+    this.#noted.clear();
+    this.#ofRuns = NO_SPENDING;
+  }
+
+  /** The budget covers the whole chat, across sessions, models and runs. */
+  get budgetLeft(): SessionWork['budget'] {
     const { budget } = this.#work;
     if (budget === undefined) return undefined;
     const { usage, cost = 0 } = this.#spent;

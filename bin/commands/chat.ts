@@ -50,11 +50,8 @@ export const chat = defineCommand({
     const diagnostics = await openDiagnostics(io, args.log);
     const { runChat: talk } = await import('../chat/chat.ts');
     try {
-      return await talk(
-        work,
-        { settings, diagnostics, io },
-        begun.past === undefined ? undefined : (begun.records ?? []),
-      );
+      const records = begun.past === undefined ? undefined : (begun.records ?? []);
+      return await talk({ ...work, args, records }, { settings, diagnostics, io });
     } finally {
       await diagnostics.close();
     }

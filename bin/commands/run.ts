@@ -39,7 +39,8 @@ export const run = defineCommand({
       const price = findModelPrice(nameModel(settings.model, around.settings), args.budget, around.settings);
       return dryRunPlan({ settings, price, tasks: wish.tasks }, io);
     }
-    return startRun(args, { ...around, id: newId('run'), run: settings, tasks: wish.tasks }, io);
+    const end = await startRun(args, { ...around, id: newId('run'), run: settings, tasks: wish.tasks }, io);
+    return end.exitCode;
   },
 });
 

@@ -49,7 +49,7 @@ export type Resumed = {
 export async function resumeRun(args: RunArgs, resumed: Resumed, io: Io): Promise<number> {
   const start = await prepareResumedRun(args, resumed, io);
   using _ = start.shared;
-  return await startRun(args, start, io);
+  return (await startRun(args, start, io)).exitCode;
 }
 
 /** All that a resumed run starts with. Tasks to retry are reopened in its journal when this resolves. */

@@ -30,6 +30,7 @@ import type { RunSettings } from '@drover/protocol/run';
 import type { ToolServers } from '@drover/core/tools/served/tool-servers';
 import type { Extensions } from '@drover/core/hooks/extensions';
 import type { RunTask } from '@drover/core/task/task';
+import type { Message } from '@drover/protocol/messages';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { endAllChildren } from '@drover/core/tools/process/child';
 import { childEnvironment } from '@drover/core/tools/process/environment';
@@ -62,6 +63,8 @@ export type RunWork = {
   readonly repository: Repository;
   readonly models: RunChoices;
   readonly plan: readonly PlannedTask[] | undefined;
+  /** The conversation that its coordinator begins with. */
+  readonly opening?: readonly Message[];
   /** Its journal as it was read, if the run is resumed. */
   readonly read?: ReadRun;
   /** Worker hosts, if it has any. */
@@ -291,6 +294,7 @@ function runOptions(
     folder: runFolder(config.home, id),
     redact: (text) => redactor.text(text),
     plan: work.plan,
+    ...(work.opening !== undefined && { opening: work.opening }),
     extensions: work.extensions,
     approve: approve && ((proposal, signal) => view.whileAsking(() => approve(proposal, signal))),
     warm: (threads) => workers.warm(threads),

@@ -5,8 +5,10 @@ import { availableParallelism } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { mergeObstacle } from '@drover/coordinator/merge/own-checkout';
 import { openRepository, type Repository } from '@drover/coordinator/git/repository';
+import type { RunEnd } from '@drover/coordinator/run/end';
 import type { ReadRun } from '@drover/coordinator/run/journal';
 import { UsageError } from '@drover/core/errors';
+import type { Message } from '@drover/protocol/messages';
 import type { RunSettings } from '@drover/protocol/run';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { childEnvironment, gitEnvironment } from '@drover/core/tools/process/environment';
@@ -93,6 +95,8 @@ export type Start = Surrounded & {
   readonly id: string;
   readonly run: RunSettings;
   readonly tasks: readonly PlannedTask[] | undefined;
+  /** The conversation that its coordinator begins with. */
+  readonly opening?: readonly Message[];
   /** Tasks of plans that the run had before it was resumed. */
   readonly planned?: readonly PlannedTask[];
   /** Its journal as it was read, if the run is resumed. */
@@ -102,9 +106,9 @@ export type Start = Surrounded & {
 
 export async function startRun(
   args: RunArgs,
-  { id, run, tasks, planned, read, settings, repository, project, extensions, shared }: Start,
+  { id, run, tasks, opening, planned, read, settings, repository, project, extensions, shared }: Start,
   io: Io,
-): Promise<number> {
+): Promise<RunEnd> {
   const named = tasks ?? planned ?? [];
   checkPlannedAgents(named, extensions);
   const models = chooseRunModels(run, [...named, ...extensions.agents], { settings, top: repository.top });
@@ -126,7 +130,7 @@ export async function startRun(
     companionForRun({ run: id, home: settings.home, settings: run, shows: runShownAs(args) }, args, io),
   ]);
   try {
-    const { exitCode } = await carryRun(
+    return await carryRun(
       {
         id,
         settings: work,
@@ -134,6 +138,7 @@ export async function startRun(
         repository,
         models,
         plan: tasks,
+        ...(opening !== undefined && { opening }),
         ...(read !== undefined && { read }),
         view,
         rules: [...settings.rules, ...args.allow, ...args.ask, ...args.deny],
@@ -148,7 +153,6 @@ export async function startRun(
       },
       { settings: { ...settings, threads: args.threads ?? settings.threads }, diagnostics, io },
     );
-    return exitCode;
   } finally {
     await diagnostics.close();
   }

@@ -19,6 +19,8 @@ export type Chat = {
   readonly surroundings: Surroundings;
   readonly cwd: string;
   readonly say: (text: string) => Promise<void>;
+  /** Hands the conversation to a run with this goal. */
+  readonly run: (goal: string) => Promise<void>;
   /** Shortens the conversation. The user can interrupt it like a turn. */
   readonly shorten: () => Promise<void>;
   readonly short: (id: string) => string;
@@ -61,6 +63,12 @@ const slashes: readonly Slash[] = [
   { name: '/undo', about: 'undo the file changes of the last turn', run: undoChatTurn },
   { name: '/skill', takes: '[name]', about: 'list the skills, or give one to the agent', run: useChatSkill },
   { name: '/cost', alias: '/usage', about: 'show tokens and cost so far', run: tellChatCost },
+  {
+    name: '/run',
+    takes: '<goal>',
+    about: 'hand this conversation to a run, which plans the goal and works in parallel',
+    run: ({ run }, goal) => run(goal),
+  },
   { name: '/permissions', about: 'show mode, rules and remembered answers', run: tellChatPermissions },
 ];
 

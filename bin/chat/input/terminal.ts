@@ -42,7 +42,7 @@ export class Terminal {
   readonly #io: Pick<Io, 'stdin' | 'stdout' | 'env' | 'job'>;
   readonly #options: TerminalOptions;
   readonly #style: Style;
-  readonly #keyboard: Keyboard;
+  #keyboard: Keyboard;
   readonly #editor: Editor;
   #aside: Draft | undefined; // a draft that waits while held messages are looked at
   #settle: ((message: Message) => void) | undefined; // at rest: takes the next message
@@ -61,7 +61,7 @@ export class Terminal {
     this.#options = options;
     this.#style = textStyle(io.stdout, io.env);
     this.#editor = new Editor(options);
-    this.#keyboard = new Keyboard(io, (key) => this.#hear(key), this.#gone);
+    this.#keyboard = this.#openKeyboard();
     options.screen.showFooter(() => chatFooter(this.#parts(), options.screen));
     io.stdout.on('resize', this.#repaint);
   }
@@ -70,6 +70,23 @@ export class Terminal {
     this.#io.stdout.off('resize', this.#repaint);
     this.#options.screen.close();
     this.#keyboard.close();
+  }
+
+  /** Leaves keys and screen to others until `work` has ended. */
+  async lend<Result>(work: () => Promise<Result>): Promise<Result> {
+    const { screen } = this.#options;
+    screen.lend();
+    this.#keyboard.close();
+    try {
+      return await work();
+    } finally {
+      this.#keyboard = this.#openKeyboard();
+      screen.comeBack();
+    }
+  }
+
+  #openKeyboard(): Keyboard {
+    return new Keyboard(this.#io, (key) => this.#hear(key), this.#gone);
   }
 
   get isGone(): boolean {

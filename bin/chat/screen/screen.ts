@@ -27,6 +27,7 @@ export class Screen {
   /** The painted rows down to the cursor, and the cursor's column in the last one. */
   #painted: { readonly rows: readonly string[]; readonly column: number } | undefined;
   #frame: NodeJS.Timeout | undefined;
+  #isLent = false;
   #isClosed = false;
 
   constructor(terminal: Output) {
@@ -69,12 +70,12 @@ export class Screen {
 
   /** Paints the region soon: changes that come together are painted once. */
   refresh(): void {
-    if (!this.#isClosed) this.#frame ??= setTimeout(() => this.paint(), FRAME_MS);
+    if (!this.#isClosed && !this.#isLent) this.#frame ??= setTimeout(() => this.paint(), FRAME_MS);
   }
 
   /** Paints the region now. */
   paint(): void {
-    this.#write('', () => undefined);
+    if (!this.#isLent) this.#write('', () => undefined);
   }
 
   /** Takes the region off the screen, until the next paint. */
@@ -82,6 +83,17 @@ export class Screen {
     if (isOutputGone(this.#terminal)) return;
     this.#terminal.write(this.#home());
     this.#painted = undefined;
+  }
+
+  /** Leaves the terminal to others, who end with a whole line. */
+  lend(): void {
+    this.erase();
+    this.#isLent = true;
+  }
+
+  comeBack(): void {
+    this.#isLent = false;
+    this.paint();
   }
 
   clear(): void {
@@ -110,7 +122,7 @@ export class Screen {
     clearTimeout(this.#frame);
     this.#frame = undefined;
     if (isOutputGone(this.#terminal)) return done();
-    if (this.#isClosed) return void this.#terminal.write(text, () => done());
+    if (this.#isClosed || this.#isLent) return void this.#terminal.write(text, () => done());
     const home = this.#home();
     const region = this.#region();
     this.#terminal.write(`${BEGIN}${home}${text}${region}${END}`, () => done());

@@ -2,6 +2,7 @@
 
 import { PassThrough } from 'node:stream';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { JsonObject } from '@drover/protocol/json';
 import { type Rehearsal, startRehearsal } from '@drover/rehearsal/server';
 import type { Script } from '@drover/rehearsal/script';
@@ -30,6 +31,8 @@ export const KEYS = {
   pasteStart: '\u001B[200~',
   pasteEnd: '\u001B[201~',
 } as const;
+
+const SEE_MS_MAX = 60_000;
 
 /** The empty prompt, with its mode line. */
 const PROMPTED = /\n❯ ?\nmode: (ask|edit|read only) \(Shift-Tab\)( · Enter sends ·.*)?$/;
@@ -136,11 +139,21 @@ export class Chatting {
 
   /** True if the prompt is the last line on the screen. */
   prompted(): Promise<void> {
-    return this.terminal.until((text) => PROMPTED.test(text));
+    return this.#until('the prompt', (text) => PROMPTED.test(text));
   }
 
   shows(text: string): Promise<void> {
-    return this.terminal.until((all) => all.includes(text));
+    return this.#until(text, (all) => all.includes(text));
+  }
+
+  async #until(what: string, holds: (text: string) => boolean): Promise<void> {
+    const late = new AbortController();
+    const shown = this.terminal.until(holds).finally(() => late.abort());
+    const timeout = sleep(SEE_MS_MAX, 'late', { signal: late.signal }).catch(() => undefined);
+    if ((await Promise.race([shown, timeout])) === 'late')
+      throw new Error(
+        `${what} is not on the screen:\n${(await this.terminal.everything()).join('\n')}\n${this.errors}`,
+      );
   }
 
   hangUp(): void {

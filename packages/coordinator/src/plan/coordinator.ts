@@ -13,13 +13,14 @@ export function coordinatorSession(
   admission: RunAdmission,
   tell: (event: Event, place: Place) => void,
 ): Planning['session'] {
-  const { id, models, repository, env, ignore, folder, retry, policy, bus } = options;
+  const { id, models, repository, env, ignore, folder, retry, policy, bus, opening } = options;
   return {
     id,
     worker: 0,
     ...coordinatorRoute(models),
     retry,
     cacheKey: id,
+    ...(opening !== undefined && { opening }),
     context: {
       cwd: repository.top,
       env,

@@ -15,6 +15,7 @@ import type { Decision, Event, Place, Recorded } from '@drover/protocol/events';
 import { DroverError } from '@drover/core/errors';
 import type { RetryPolicy } from '@drover/core/model/retry';
 import type { Policy } from '@drover/core/permission/policy';
+import type { Message } from '@drover/protocol/messages';
 import { isDone, type Delivered, type RunSettings } from '@drover/protocol/run';
 import { type RunModels } from '@drover/core/task/models';
 import { type Extensions, NO_EXTENSIONS } from '@drover/core/hooks/extensions';
@@ -81,6 +82,7 @@ export type RunOptions = {
   readonly ignore: readonly string[]; // what searches leave out
   readonly folder: string; // the run's own: outputs, patches
   readonly redact: (text: string) => string;
+  readonly opening?: readonly Message[]; // the conversation that the coordinator of a new run begins with
   /** A plan that is carried out as it is, with no coordinator. */
   readonly plan: readonly PlannedTask[] | undefined;
   /** Results of tasks that an earlier run has found. */
@@ -149,8 +151,7 @@ class Run {
     const lost = lostRunWords(past?.lostRequests ?? 0); // before the start counts them as spent
     this.#tell({ type: 'run_start', resumed: past !== undefined, ...settings });
     control.open({ ledger: this.#ledger, tell: (event, place) => this.#tell(event, place) });
-    const early = [lost ?? [], servers.warnings].flat();
-    for (const message of early) this.#tell({ type: 'warning', message });
+    for (const message of [lost ?? [], servers.warnings].flat()) this.#tell({ type: 'warning', message });
     const ending: Writable<Ended> = {};
     try {
       for (const message of await slots.warnings()) this.#tell({ type: 'warning', message });
@@ -227,8 +228,8 @@ class Run {
       signal,
     );
     await this.#checkingBase;
-    const { outcome } = result;
     // The work is done, and the list of results says what came of it; only the words about it are missing.
+    const { outcome } = result;
     if ('failure' in outcome && this.#ledger.rounds === 0) throw new DroverError(outcome.failure);
     return answer;
   }

@@ -1,0 +1,21 @@
+// What the model of a chat reads about a run that the chat has started.
+
+import type { KeptRun } from '../../history/run.ts';
+import { runReport, shortRunId } from '../../views/report.ts';
+
+const COLUMNS = 120;
+const CHARS_MAX = 20_000;
+
+/** The report that the user saw, or how far the run came before it was killed. */
+export function runNote({ id, state }: KeptRun): string {
+  const short = shortRunId(id);
+  const goal = state.settings?.goal ?? '';
+  const head = `[The user has handed this conversation to a run with the goal: ${goal}]`;
+  const { end } = state;
+  if (end === undefined)
+    return `${head}\n[The run was interrupted and has no report. drover resume ${short} continues it.]`;
+  const report = runReport(state, { columns: COLUMNS, style: (_format, text) => text });
+  const cut =
+    report.length > CHARS_MAX ? `${report.slice(0, CHARS_MAX)}\n[the rest of the report is left out]` : report;
+  return `${head}\n${cut.trimEnd()}\n[The end of the report of run ${short}]`;
+}
