@@ -6,7 +6,7 @@
 
 import { DeniedCalls } from '@drover/core/permission/denied-calls';
 import type { Shown } from '@drover/core/bus';
-import { fallbackWords } from '@drover/protocol/events';
+import { fallbackWords, retryWords } from '@drover/protocol/events';
 import { describe, type Failure } from '@drover/protocol/failures';
 import { isCutOff } from '@drover/core/model/partial-answer';
 import type { UserMessage } from '@drover/protocol/messages';
@@ -266,9 +266,9 @@ class Lines {
     return this.#note('refusal', `not allowed: ${reason ?? (by === 'user' ? 'you said no' : 'no terminal to ask on')}`);
   }
 
-  #again({ reason, delayMs }: Of<'retry'>): string {
-    const why = reason === this.#discardReason ? '' : `${reason}; `;
-    return this.#note('again', `${why}asking again in ${durationText(delayMs)}`);
+  #again(event: Of<'retry'>): string {
+    const why = event.reason === this.#discardReason ? '' : `: ${event.reason}`;
+    return this.#note('again', retryWords(event) + why);
   }
 
   #discarded({ reason }: Of<'attempt_discarded'>): string {

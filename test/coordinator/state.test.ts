@@ -109,9 +109,9 @@ test.each<[string, Event, TaskState, string]>([
   ['a throttle', { type: 'throttle_wait', waitMs: 200, reason: 'too many requests' }, 'throttled', 'too many requests'],
   [
     'a retry',
-    { type: 'retry', attempt: 1, delayMs: 9, failure: { kind: 'answer.empty' }, reason: 'nothing came' },
+    { type: 'retry', retry: 2, retriesMax: 5, delayMs: 4_200, failure: { kind: 'answer.empty' }, reason: 'nothing' },
     'retrying',
-    'nothing came',
+    'retry 2 of 5 in 4.2 s: nothing',
   ],
   ['a shortening', { type: 'compaction_start', tokens: 9, reason: 'limit' }, 'thinking', 'shortens its conversation'],
 ])('%s is what the task is doing', (_, event, expected, doing) => {

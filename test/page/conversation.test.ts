@@ -123,7 +123,7 @@ test('single-line events stand between the others', () => {
   const failure = { kind: 'provider.garbled', message: 'cut off' } as const;
   const seen = listed(
     { type: 'throttle_wait', waitMs: 1_250, reason: 'input tokens' },
-    { type: 'retry', attempt: 1, delayMs: 500, failure, reason: 'cut off' },
+    { type: 'retry', retry: 1, retriesMax: 7, delayMs: 500, failure, reason: 'cut off' },
     { type: 'compaction_start', tokens: 1, reason: 'limit' },
     { type: 'warning', message: 'mind the gap' },
     {
@@ -138,7 +138,7 @@ test('single-line events stand between the others', () => {
   );
   expect(lines(seen)).toEqual([
     'note held: Waits 1.3 s: input tokens',
-    'note held: Tries again in 0.5 s: cut off',
+    'note held: Failed, retry 1 of 7 in 0.5 s: cut off',
     'note ok: Shortens its conversation',
     'note held: mind the gap',
     'note bad: Not allowed: shell: rm',

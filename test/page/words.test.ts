@@ -1,8 +1,12 @@
 // Numbers, times and text as the page shows them.
 
 import { visible } from '@drover/server/page/visible';
-import { cacheShare, clockTime, count, dollars, duration, timeAgo } from '@drover/server/page/words';
+import { cacheShare, clockTime, count, dollars, duration, timeAgo, timeLeft } from '@drover/server/page/words';
 import { expect, test } from 'vitest';
+
+test('the time left is an estimate, and is silent below a second', () => {
+  expect([undefined, 0, 999, 4_240].map(timeLeft)).toEqual(['', '', '', 'about 4.2 s left']);
+});
 
 test('times and figures are short and keep their width while counting', () => {
   expect([0, 7_000, 750_000, 3_723_000].map(clockTime)).toEqual(['0:00', '0:07', '12:30', '1:02:03']);

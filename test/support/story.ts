@@ -40,7 +40,7 @@ function told(event: Event): string | undefined {
     case 'permission_decision':
       return `${event.index} ${event.allowed ? 'is allowed' : 'is denied'} by ${event.by}`;
     case 'retry':
-      return `tries again after attempt ${event.attempt}: ${event.failure.kind}`;
+      return `tries again after attempt ${event.retry}: ${event.failure.kind}`;
     case 'model_fallback':
       return `asks ${event.to} instead of ${event.from}: ${event.failure.kind}`;
     case 'attempt_discarded':

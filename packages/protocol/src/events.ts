@@ -234,7 +234,8 @@ export type SessionEvent =
     }
   | {
       readonly type: 'retry';
-      readonly attempt: number;
+      readonly retry: number; // from 1; `attempt` is that of the task
+      readonly retriesMax: number;
       readonly delayMs: number;
       readonly failure: Failure;
       readonly reason: string;
@@ -263,6 +264,7 @@ export type SessionEvent =
   | { readonly type: 'cancelled' };
 
 export type Fallback = Extract<SessionEvent, { readonly type: 'model_fallback' }>;
+type Retry = Extract<SessionEvent, { readonly type: 'retry' }>;
 
 export type EventType = Event['type'];
 
@@ -353,6 +355,12 @@ export const EVENTS: Readonly<Record<EventType, EventTraits>> = {
 /** Describes a move to another model in one line. */
 export function fallbackWords({ from, to, reason }: Pick<Fallback, 'from' | 'to' | 'reason'>): string {
   return `asking ${to} instead of ${from}: ${reason}`;
+}
+
+/** When a failed request is sent again, as in `retry 2 of 7 in 4.2 s`. */
+export function retryWords({ retry, retriesMax, delayMs }: Omit<Retry, 'type'>): string {
+  const seconds = delayMs / 1_000;
+  return `retry ${retry} of ${retriesMax} in ${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
 }
 
 /** Describes a move to another thread in one line. */

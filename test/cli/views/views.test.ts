@@ -122,7 +122,7 @@ test('lines: text of a failed attempt is retracted, and the wait is shown', asyn
   const events: readonly Event[] = [
     ...says('Half an ans').slice(0, 3),
     { type: 'attempt_discarded', reason, failure },
-    { type: 'retry', attempt: 1, delayMs: 1_250, failure, reason },
+    { type: 'retry', retry: 1, retriesMax: 7, delayMs: 1_250, failure, reason },
     ...says('The whole answer.'),
   ];
   expect(await shown(events)).toMatchInlineSnapshot(`
@@ -130,7 +130,7 @@ test('lines: text of a failed attempt is retracted, and the wait is shown', asyn
     Half an ans
 
       ⨯ the text above does not count: the answer arrived broken: cut off
-      ↻ asking again in 1.3 s
+      ↻ retry 1 of 7 in 1.3 s
 
     The whole answer.
     "

@@ -225,7 +225,7 @@ describe('connections', () => {
   test('that are refused say so, with the host', async () => {
     const url = await closedPort();
     await expect(ask(providerAt(url))).rejects.toMatchObject({
-      failure: { kind: 'provider.unavailable', message: `ECONNREFUSED from ${new URL(url).host}` },
+      failure: { kind: 'provider.unavailable', message: `${new URL(url).host} refused the connection (ECONNREFUSED)` },
     });
   });
 

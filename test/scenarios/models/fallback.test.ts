@@ -46,6 +46,18 @@ const of = <Type extends Recorded['type']>(events: readonly unknown[], type: Typ
 
 const BROKEN = [refuses('dear', 500), writes('b.txt', 'two\n'), submits('done')];
 
+test('every retry of a worker’s request belongs to the attempt of its task', async () => {
+  let refusals = 2;
+  const refusesTwice: Conditional = (request) => (refusals-- > 0 ? refuses('dear', 529)(request) : undefined);
+  const answers = [refusesTwice, writes('b.txt', 'two\n'), submits('done')];
+  const { events } = await (await deskWith(answers)).run(['run', 'go', '--yes', '--model', DEAR]);
+  const retries = of(events, 'retry').map(({ task, attempt, retry, retriesMax }) => [task, attempt, retry, retriesMax]);
+  expect(retries).toEqual([
+    ['one', 1, 1, 7],
+    ['one', 1, 2, 7],
+  ]);
+});
+
 test('an overloaded model hands over once, and the answering model sets the price', async () => {
   const desk = await deskWith([refuses('dear', 529), writes('b.txt', 'two\n'), submits('done')]);
   const { events, end } = await desk.run(['run', 'go', '--yes', ...ROLES], given(desk));

@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { closedPort } from '../../providers/http/loopback.ts';
 import { proves } from '../../support/proves.ts';
 import { calls, planned, RunDesk, says, statuses, submits, told, writes } from '../../support/run/run-desk.ts';
 
@@ -55,6 +56,20 @@ test('the budget ends a run with 6, and is never exceeded', async () => {
   ]);
   const spent = events.flatMap((event) => (event.type === 'budget' ? [event.spent] : []));
   expect(Math.max(...spent)).toBeLessThanOrEqual(100_000);
+});
+
+test('a run shows each retry while its provider refuses connections', async () => {
+  const desk = await RunDesk.with(planned(TWO));
+  const url = await closedPort();
+  const env = { ANTHROPIC_BASE_URL: url };
+  const isSecond = (stdout: string) => stdout.includes('retry 2');
+  const { stdout } = await desk.interrupted(['run', 'make two files', '--workers', '0'], isSecond, { env });
+  const refused = `the provider is unavailable: ${new URL(url).host} refused the connection (ECONNREFUSED)`;
+  const shown = stdout.split('\n').flatMap((line) => /retry.*/.exec(line)?.[0].replace(/in [\d.]+ s/, 'in … s') ?? []);
+  expect(shown.slice(0, 2)).toEqual([
+    `retrying: retry 1 of 7 in … s: ${refused}`,
+    `retrying: retry 2 of 7 in … s: ${refused}`,
+  ]);
 });
 
 test('a refused key ends a run with 9 before any task starts', async () => {

@@ -5,6 +5,7 @@
 //   2. An answer that is discarded is taken back, and a note says why.
 
 import type { Shown } from '@drover/core/bus';
+import { retryWords } from '@drover/protocol/events';
 import type { Message } from '@drover/protocol/messages';
 import { COORDINATOR } from '../rows.ts';
 
@@ -79,6 +80,7 @@ class Conversation {
         this.#open.clear();
         return this.#note(`the answer was discarded: ${event.reason}`);
       case 'retry':
+        return this.#note(`${retryWords(event)}: ${event.reason}`);
       case 'throttle_wait':
         return this.#note(event.reason);
       case 'task_message':

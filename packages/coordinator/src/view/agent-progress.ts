@@ -2,7 +2,7 @@
 //
 // Deltas arrive by the thousand, so a delta costs only the line that it ends.
 
-import { fallbackWords, type Recorded, type SessionEvent } from '@drover/protocol/events';
+import { fallbackWords, type Recorded, retryWords, type SessionEvent } from '@drover/protocol/events';
 import type { Usage } from '@drover/protocol/messages';
 import type { Told } from '@drover/core/journal/dollars';
 import { AgentSpending } from './spending.ts';
@@ -113,6 +113,7 @@ export class AgentProgress implements Progress {
         this.waitMs += event.waitMs;
         return this.#be('throttled', event.reason);
       case 'retry':
+        return this.#be('retrying', `${retryWords(event)}: ${event.reason}`);
       case 'attempt_discarded':
         return this.#be('retrying', event.reason);
       case 'model_fallback':

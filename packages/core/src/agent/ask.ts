@@ -85,21 +85,22 @@ export async function ask(asking: Requesting, signal: AbortSignal): Promise<Answ
       ? undefined
       : retryDelayMs(failure, { attempt, random: Math.random() }, asking.retry);
     const wallMs = performance.now() - begun - waitedMs + (delayMs ?? 0);
-    const isOver =
-      attempt >= attemptsMax(asking, failure) || asking.patience.left <= 0 || wallMs > asking.retry.wallMsMax;
-    if (delayMs === undefined || isOver) {
+    const attemptsMax = Math.min(attemptsFor(asking, failure), attempt + asking.patience.left);
+    if (delayMs === undefined || attempt >= attemptsMax || wallMs > asking.retry.wallMsMax) {
       endAttempt(asking, failed, signal);
       throw new DroverError(signal.aborted ? failureOf(signal) : failure);
     }
     discard(asking, failed);
-    asking.emit({ type: 'retry', attempt, delayMs: Math.round(delayMs), failure, reason: describe(failure) });
+    const reason = describe(failure);
+    const retries = { retry: attempt, retriesMax: attemptsMax - 1 };
+    asking.emit({ type: 'retry', ...retries, delayMs: Math.round(delayMs), failure, reason });
     await sleep(delayMs, undefined, { signal }).catch((error: unknown) => {
       throw signal.aborted ? new DroverError(failureOf(signal)) : error;
     });
   }
 }
 
-function attemptsMax(asking: Requesting, failure: Failure): number {
+function attemptsFor(asking: Requesting, failure: Failure): number {
   const { attemptsMax: most } = asking.retry;
   return isAskedElsewhere(asking, failure) ? Math.min(most, ATTEMPTS_BEFORE_FALLBACK) : most;
 }

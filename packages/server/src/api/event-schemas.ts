@@ -127,7 +127,7 @@ const FIELDS: Readonly<Record<EventType, z.ZodRawShape>> = {
     times: z.exactOptional(z.int()),
   },
   usage: { usage, total: usage, cost },
-  retry: { attempt: z.int(), delayMs: z.number(), ...failed },
+  retry: { retry: z.int(), retriesMax: z.int(), delayMs: z.number(), ...failed },
   model_fallback: { from: z.string(), to: z.string(), ...failed },
   attempt_discarded: { reason, failure: failure.exactOptional(), usage: usage.exactOptional() },
   compaction_start: { tokens: z.number(), reason: z.string() },

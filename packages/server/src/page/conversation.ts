@@ -4,7 +4,7 @@
 // they arrive, and the `_end` that carries the whole text repairs them. A discarded answer takes its entries with it.
 // Memory is bounded: the oldest entries go, and the middle of a long text.
 
-import { movedWords, type PendingCall, type Recorded } from '@drover/protocol/events';
+import { movedWords, type PendingCall, type Recorded, retryWords } from '@drover/protocol/events';
 import { describe } from '@drover/protocol/failures';
 import { isCutOff } from '@drover/core/model/partial-answer';
 import type { AssistantMessage, Message } from '@drover/protocol/messages';
@@ -143,7 +143,7 @@ export class Conversation {
       case 'throttle_wait':
         return this.#note(`Waits ${seconds(event.waitMs)}: ${event.reason}`, clock, 'held');
       case 'retry':
-        return this.#note(`Tries again in ${seconds(event.delayMs)}: ${event.reason}`, clock, 'held');
+        return this.#note(`Failed, ${retryWords(event)}: ${event.reason}`, clock, 'held');
       case 'model_fallback':
         return this.#note(`Asks ${event.to} instead of ${event.from}: ${event.reason}`, clock, 'held');
       case 'attempt_moved':

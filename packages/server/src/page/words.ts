@@ -19,6 +19,11 @@ export function duration(ms: number): string {
   return `${Math.floor(seconds / 3_600)} h ${twoDigits(Math.floor(seconds / 60) % 60)} m`;
 }
 
+/** The estimate of the time left. Empty below a second, when the last task lands. */
+export function timeLeft(ms: number | undefined): string {
+  return ms === undefined || ms < 1_000 ? '' : `about ${duration(ms)} left`;
+}
+
 /** 950, 12.3 k, 1.2 M */
 export function count(value: number): string {
   if (value < 1_000) return String(value);

@@ -126,7 +126,9 @@ export function errorIn(body: Json | undefined): JsonObject | undefined {
 export function failureOfNetwork(error: unknown, account: Account): Failure {
   const code = networkCode(error);
   if (code.startsWith('Z_')) return { kind: 'provider.garbled', message: `the answer cannot be unpacked (${code})` };
-  return { kind: 'provider.unavailable', message: `${code} from ${hostOf(account.address)}` };
+  const host = hostOf(account.address);
+  const message = code === 'ECONNREFUSED' ? `${host} refused the connection (${code})` : `${code} from ${host}`;
+  return { kind: 'provider.unavailable', message };
 }
 
 /** Makes a message safe to show: one line, truncated, without the key or a login. */

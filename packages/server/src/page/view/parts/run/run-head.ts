@@ -3,7 +3,7 @@
 import { isProgressEnded } from '@drover/coordinator/view/progress';
 import type { RecordedRunEnd, RunState, TaskState } from '@drover/coordinator/view/state';
 import type { RunFold } from '../../../run-fold.ts';
-import { cacheShare, clockTime, count, dollars, duration, tokensOf } from '../../../words.ts';
+import { cacheShare, clockTime, count, dollars, duration, timeLeft, tokensOf } from '../../../words.ts';
 import { button, h, mark, say, show, stateMark } from '../../dom.ts';
 import { copyButton } from '../copy.ts';
 import { prose } from '../prose.ts';
@@ -78,10 +78,7 @@ export class RunHead {
       cap === undefined
         ? ''
         : `of ${'usd' in cap ? dollars(cap.usd) : `${count(cap.tokens).replace(/\.0+ /, ' ')} tokens`}`;
-    this.#figure('Elapsed').set(
-      clockTime(state.elapsedMs(nowMs)),
-      leftMs === undefined ? '' : `${duration(leftMs)} left`,
-    );
+    this.#figure('Elapsed').set(clockTime(state.elapsedMs(nowMs)), timeLeft(leftMs));
     this.#figure('Tasks').set(`${good}/${all}`, bad > 0 ? `${bad} failed` : '', parts);
     this.#figure('Tokens').set(count(tokensOf(usage)), `${count(usage.output)} out`);
     this.#figure('From cache').set(
