@@ -14,6 +14,7 @@ export const END = '\u001B[?2026l';
 // A line that the terminal takes for wider than drover does is cut.
 export const NO_WRAP = '\u001B[?7l';
 export const WRAP = '\u001B[?7h';
+// Written before a line, not after it: behind a full line the cursor stays on its last character.
 export const ERASE_LINE_END = '\u001B[K';
 export const ERASE_BELOW = '\u001B[J';
 

@@ -23,7 +23,7 @@ export type ApprovalWishes = Pick<PlanRules, 'modelOf' | 'agents'> & {
 type Before = { readonly person: Person | undefined; readonly io: Io };
 
 const KEPT_NOTE = 'Your edit is kept: [e]dit opens it again, [y]es takes the plan above.';
-const COMMENT_WORDS = '  What should change? Press Enter alone for [n]othing: ';
+const COMMENT_WORDS = '  What should change? Enter alone goes back: ';
 
 /** Undefined if plans run as they are. */
 export function openPlanApproval(wishes: ApprovalWishes, { person, io }: Before): ApprovePlan | undefined {

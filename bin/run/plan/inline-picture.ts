@@ -65,7 +65,7 @@ export class InlinePicture extends PictureScreen {
   }
 
   #drawn(lines: readonly string[], before: readonly string[]): string {
-    const text = lines.map((line, at) => (line === before[at] ? '\n' : `${line}${ERASE_LINE_END}\n`)).join('');
+    const text = lines.map((line, at) => (line === before[at] ? '\n' : `${ERASE_LINE_END}${line}\n`)).join('');
     this.lines = lines;
     this.#columns = terminalColumns(this.output);
     return `${NO_WRAP}${text}${WRAP}${lines.length < before.length ? ERASE_BELOW : ''}`;

@@ -82,8 +82,8 @@ export function planEstimateWords(estimate: Estimate | undefined): string {
   if (estimate === undefined) return 'Estimate: none, since no earlier run with this model finished a task';
   const { ms, cost, tasks, runs, isHere } = estimate;
   const price = cost === undefined ? '' : `${dollarsText(cost)} and `;
-  const basis = `${tasks} ${tasks === 1 ? 'task' : 'tasks'} of ${runs} earlier ${runs === 1 ? 'run' : 'runs'}`;
-  return `Estimate: about ${price}${durationText(ms)}, from ${basis} with this model${isHere ? ' here' : ' elsewhere'}`;
+  const basis = `${tasks} ${tasks === 1 ? 'task' : 'tasks'} in ${runs} ${runs === 1 ? 'run' : 'runs'}`;
+  return `Estimate: about ${price}${durationText(ms)} (this model: ${basis} ${isHere ? 'here' : 'elsewhere'})`;
 }
 
 type Block = { readonly sight: PlanSight; readonly paper: PlanPaper; readonly isChosen: boolean };
@@ -127,11 +127,11 @@ function planFootLines(
   const isOpen = expanded.has(tasks[chosen]?.id ?? '');
   const keys = [
     '[y] run',
-    '[n] stop',
+    '[n/q] stop',
     `[enter] ${isOpen ? 'fold' : 'expand'}`,
     '[e] edit',
     ...(mayComment ? ['[c] comment'] : []),
-    '[↑↓] move',
+    '[↑↓/jk/page] move',
   ];
   return [...(note === undefined ? [] : [style('yellow', textCell(note, columns))]), ...planKeyLines(keys, columns)];
 }

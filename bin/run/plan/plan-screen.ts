@@ -24,12 +24,10 @@ type Move = 'up' | 'down' | 'page-up' | 'page-down' | 'expand';
 
 const KEYS: ReadonlyMap<string, PlanKey | Move> = new Map([
   ['y', 'run'],
-  ['r', 'run'],
   ['n', 'stop'],
   ['q', 'stop'],
   ['e', 'edit'],
   ['c', 'comment'],
-  [' ', 'expand'],
   ['\r', 'expand'],
   ['\n', 'expand'],
   ['k', 'up'],

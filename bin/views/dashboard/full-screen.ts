@@ -82,7 +82,7 @@ export class FullScreen extends PictureScreen {
 
   #changes(lines: readonly string[]): string {
     const changed = lines.map((line, row) =>
-      line === this.lines[row] ? '' : `${moveCursorTo(row, 0)}${line}${ERASE_LINE_END}`,
+      line === this.lines[row] ? '' : `${moveCursorTo(row, 0)}${ERASE_LINE_END}${line}`,
     );
     const isShorter = lines.length < this.lines.length;
     return `${changed.join('')}${isShorter ? `${moveCursorTo(lines.length, 0)}${ERASE_BELOW}` : ''}`;

@@ -33,6 +33,6 @@ test('an estimate rests on tasks of earlier runs with the same model', async () 
 test('an estimate says its basis, or why there is none', () => {
   expect(planEstimateWords(undefined)).toBe('Estimate: none, since no earlier run with this model finished a task');
   expect(planEstimateWords({ ms: 5_000, cost: 0.5, tasks: 1, runs: 1, isHere: false })).toBe(
-    'Estimate: about $0.5000 and 5.0 s, from 1 task of 1 earlier run with this model elsewhere',
+    'Estimate: about $0.5000 and 5.0 s (this model: 1 task in 1 run elsewhere)',
   );
 });

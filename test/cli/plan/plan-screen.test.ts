@@ -53,7 +53,7 @@ test('the plan screen shows every task, the totals and the keys', async () => {
   expect(await asking.terminal.screen()).toEqual([
     'Plan: 3 tasks · 4 workers · budget $5.00',
     'Gates: pnpm test',
-    'Estimate: about $0.4200 and 1 m 30 s, from 12 tasks of 2 earlier runs with this…',
+    'Estimate: about $0.4200 and 1 m 30 s (this model: 12 tasks in 2 runs here)',
     '',
     '› api   Do api',
     '    writes · files src/api.ts · waits for nothing',
@@ -65,7 +65,7 @@ test('the plan screen shows every task, the totals and the keys', async () => {
     '    reads only · files not named · waits for nothing',
     '    Please do look.',
     '',
-    '[y] run  [n] stop  [enter] expand  [e] edit  [c] comment  [↑↓] move',
+    '[y] run  [n/q] stop  [enter] expand  [e] edit  [c] comment  [↑↓/jk/page] move',
   ]);
   asking.stop.abort();
   expect(await asking.answer).toBeUndefined();
@@ -73,7 +73,6 @@ test('the plan screen shows every task, the totals and the keys', async () => {
 
 test.each([
   ['y', 'run'],
-  ['r', 'run'],
   ['n', 'stop'],
   ['q', 'stop'],
   ['e', 'edit'],
@@ -87,6 +86,32 @@ test.each([
   expect([asking.terminal.isRaw, asking.terminal.isCursorVisible]).toEqual([false, true]);
 });
 
+test('every letter that the plan screen takes is listed on it', async () => {
+  const taken: string[] = [];
+  let listed = '';
+  for (const letter of 'abcdefghijklmnopqrstuvwxyz') {
+    const asking = await asked(TASKS);
+    await press(asking, '\u001B[B');
+    const before = await asking.terminal.screen();
+    await press(asking, letter);
+    const isMoved = (await asking.terminal.screen()).join('\n') !== before.join('\n');
+    asking.stop.abort();
+    if ((await asking.answer) !== undefined || isMoved) taken.push(letter);
+    listed = before.join('\n').slice(before.join('\n').indexOf('[y]'));
+  }
+  const letters = [...listed.matchAll(/\[([^\]]+)\]/g)].flatMap(([, keys]) => (keys ?? '').split('/'));
+  const single = letters.filter((keys) => !['enter', 'page', '↑↓'].includes(keys)).join('');
+  expect(taken.join('')).toBe([...single].toSorted().join(''));
+});
+
+test('lines as wide as the terminal end with a sign where they are cut', async () => {
+  const asking = await asked([task('api', { title: 'A long title '.repeat(10), prompt: 'word '.repeat(40) })]);
+  await press(asking, '\u001B[B');
+  const full = (await asking.terminal.screen()).filter((line) => line.length === WIDE.columns);
+  expect(full.map((line) => line.at(-1))).toEqual(['…', '…']);
+  asking.stop.abort();
+});
+
 test('Enter expands the chosen task to its whole prompt, and folds it again', async () => {
   const asking = await asked(TASKS);
   await press(asking, '\u001B[B', '\r');
@@ -98,8 +123,8 @@ test('Enter expands the chosen task to its whole prompt, and folds it again', as
     '    Please do ui.',
     '    And do it well.',
   ]);
-  expect(screen.at(-1)).toContain('[enter] fold');
-  await press(asking, ' ');
+  expect(screen.join('\n')).toContain('[enter] fold');
+  await press(asking, '\r');
   expect((await asking.terminal.screen()).join('\n')).not.toContain('And do it well.');
   asking.stop.abort();
 });
@@ -146,7 +171,7 @@ test('a prompt longer than the screen can be read to its end', async () => {
 test('a resized terminal shows the plan screen anew', async () => {
   const asking = await asked(TASKS);
   asking.terminal.resize({ columns: 50, rows: 24 });
-  await asking.terminal.until((text) => text.includes('\n[c] comment  [↑↓] move'));
+  await asking.terminal.until((text) => text.includes('\n[c] comment  [↑↓/jk/page] move'));
   expect((await asking.terminal.screen()).filter((line) => line.includes('› api'))).toHaveLength(1);
   asking.stop.abort();
 });

@@ -32,6 +32,7 @@ export class FakeTerminal {
       allowProposedApi: true,
       convertEol: true, // as a terminal driver does
     });
+    this.#terminal.parser.registerCsiHandler({ final: 'K' }, () => this.#stayInLastColumn());
     const stream = new Writable({
       decodeStrings: false,
       write: (chunk: string, _encoding, done) => {
@@ -70,6 +71,13 @@ export class FakeTerminal {
         onExit: kept(this.exits),
       },
     };
+  }
+
+  /** xterm and tmux leave the cursor in the last column while wrapping is off, so erasing takes that character too. */
+  #stayInLastColumn(): boolean {
+    const { buffer } = (this.#terminal as unknown as { readonly _core: { readonly buffer: { x: number } } })._core;
+    if (!this.#terminal.modes.wraparoundMode) buffer.x = Math.min(buffer.x, this.#terminal.cols - 1);
+    return false;
   }
 
   resize(size: Size): void {
