@@ -18,7 +18,7 @@ import { childEnvironment, gitEnvironment } from '@drover/core/tools/process/env
 import type { RunSettings } from '@drover/protocol/run';
 import { printError, type Io } from '../io.ts';
 import { typedLines } from '../terminal/typed-lines.ts';
-import { textOnOneLine } from '../views/text/terminal-text.ts';
+import { textOnOneLine, writeOutControls } from '../views/text/terminal-text.ts';
 import { gateCommandProblem } from './gate-check.ts';
 import { readStoredSetup, storeSetup } from './project-setups.ts';
 
@@ -114,14 +114,20 @@ async function askHowToPrepare(needs: readonly Need[], io: Io): Promise<string |
       if (typed === undefined || typed === '') return typed === '' ? AUTO : undefined;
       if (/^(n|no|none)$/i.test(typed)) return NONE;
       if (/^(a|auto|y|yes)$/i.test(typed)) return AUTO;
-      const place = { cwd: io.cwd, env: childEnvironment(io.env) };
-      const problem = /^c$/i.test(typed) ? 'type the command itself' : await gateCommandProblem(typed, place);
+      const problem = await setupCommandProblem(typed, io);
       if (problem === undefined) return typed;
-      await printError(io, `'${textOnOneLine(typed, PATH_COLUMNS)}' cannot prepare a workspace: ${problem}`);
+      await printError(io, `'${textOnOneLine(writeOutControls(typed), PATH_COLUMNS)}' cannot prepare a workspace: ${problem}`);
     }
   } finally {
     lines.close();
   }
+}
+
+async function setupCommandProblem(typed: string, io: Io): Promise<string | undefined> {
+  if (/^c$/i.test(typed)) return 'type the command itself';
+  // An arrow key, for example.
+  if (/\p{Cc}/u.test(typed)) return 'a key other than a letter was pressed';
+  return gateCommandProblem(typed, { cwd: io.cwd, env: childEnvironment(io.env) });
 }
 
 function preparationQuestion(needs: readonly Need[]): string {

@@ -170,9 +170,10 @@ test('an answer at the terminal is stored, and holds for later runs', async () =
 
 test('a stray key is no setup command, and --setup replaces a stored answer', async () => {
   const desk = await npmProject(await RunDesk.with(IDLE, FILES));
-  const asked = await desk.run(['run', 'go'], { typed: ['x', 'c', 'true ready', 'y'] });
+  const asked = await desk.run(['run', 'go'], { typed: ['x', 'c', '\u001B[B', 'true ready', 'y'] });
   expect(asked.stderr).toContain("'x' cannot prepare a workspace: there is no command x");
   expect(asked.stderr).toContain("'c' cannot prepare a workspace: type the command itself");
+  expect(asked.stderr).toContain("'\\u{1b}[B' cannot prepare a workspace: a key other than a letter was pressed");
   const stored = await desk.run(['run', 'go']);
   expect(stored.stderr).toContain("workspaces are prepared by 'true ready', your answer for this project");
   await desk.run(['run', 'go', '--setup', 'true again']);
