@@ -101,7 +101,7 @@ test('every letter that the plan screen takes is listed on it', async () => {
   }
   const letters = [...listed.matchAll(/\[([^\]]+)\]/g)].flatMap(([, keys]) => (keys ?? '').split('/'));
   const single = letters.filter((keys) => !['enter', 'page', '↑↓'].includes(keys)).join('');
-  expect(taken.join('')).toBe([...single].toSorted().join(''));
+  expect(taken.join('')).toBe(single.split('').toSorted().join(''));
 });
 
 test('lines as wide as the terminal end with a sign where they are cut', async () => {
