@@ -116,7 +116,10 @@ async function askHowToPrepare(needs: readonly Need[], io: Io): Promise<string |
       if (/^(a|auto|y|yes)$/i.test(typed)) return AUTO;
       const problem = await setupCommandProblem(typed, io);
       if (problem === undefined) return typed;
-      await printError(io, `'${textOnOneLine(writeOutControls(typed), PATH_COLUMNS)}' cannot prepare a workspace: ${problem}`);
+      await printError(
+        io,
+        `'${textOnOneLine(writeOutControls(typed), PATH_COLUMNS)}' cannot prepare a workspace: ${problem}`,
+      );
     }
   } finally {
     lines.close();
