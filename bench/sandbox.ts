@@ -13,8 +13,8 @@ import type { SandboxPolicy } from '@drover/sandbox/policy';
 import { newId } from '@drover/core/ids';
 import { setTimeout as delay } from 'node:timers/promises';
 import { unsealPaths } from '@drover/sandbox/seal';
-import { keepBoxes } from '@drover/core/tools/process/boxes';
-import { prepareShell, runShell } from '@drover/core/tools/process/run-shell';
+import { keepProcessBoxes } from '@drover/core/tools/process/boxes';
+import { prepareShellProcess, runShell } from '@drover/core/tools/process/run-shell';
 import { sandboxProjectView } from '../bin/sandbox/project-view.ts';
 import { newFolder } from './folder.ts';
 
@@ -49,7 +49,7 @@ export async function lines(): Promise<readonly string[]> {
     folderAgain: again(own, 'own-again'),
     hostsAgain: again(hosts, 'hosts-again'),
   };
-  const kept = [policies.workspaceAgain, policies.folderAgain, policies.hostsAgain].map(keepBoxes);
+  const kept = [policies.workspaceAgain, policies.folderAgain, policies.hostsAgain].map(keepProcessBoxes);
   const figures = await measured(policies, root);
   for (const boxes of kept) boxes[Symbol.dispose]();
   const first = await firstOfTurn({ workspace, folder: own, hosts }, root);
@@ -100,8 +100,8 @@ async function firstOfTurn<Name extends string>(
     for (const name of names) {
       const sandbox = policies[name];
       unsealPaths(sandbox.folder);
-      using _boxes = keepBoxes(sandbox);
-      prepareShell({ cwd, env: ENV, sandbox }, 'certain');
+      using _boxes = keepProcessBoxes(sandbox);
+      prepareShellProcess({ cwd, env: ENV, sandbox }, 'certain');
       await delay(THOUGHT_MS);
       times.get(name)?.push(await timed(sandbox, cwd));
     }

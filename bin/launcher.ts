@@ -2,9 +2,9 @@
 // its standard input is open. As little as possible is loaded here, since being small is what it is for.
 
 import { Socket } from 'node:net';
-import { serveLaunches } from '@drover/core/tools/process/launcher';
+import { serveProcessLaunches } from '@drover/core/tools/process/launcher';
 
 // Its parent decides when it ends.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
 
-serveLaunches(process.argv[2] ?? '', new Socket({ fd: 0 }), () => process.exit());
+serveProcessLaunches(process.argv[2] ?? '', new Socket({ fd: 0 }), () => process.exit());

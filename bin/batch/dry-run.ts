@@ -2,7 +2,7 @@
 
 import { batchCacheSlot, findBatchCacheEntry } from '@drover/coordinator/batch/cache';
 import { waitsOfPlan } from '@drover/coordinator/plan/graph';
-import { costOf, factsOf, type Price } from '@drover/core/model/catalog';
+import { modelCostOf, modelFactsOf, type Price } from '@drover/core/model/catalog';
 import type { Cap } from '@drover/protocol/limits';
 import type { RunSettings } from '@drover/protocol/run';
 import { nameModel } from '../model/model-choice.ts';
@@ -31,7 +31,7 @@ async function forecastBatch(args: BatchArgs, batch: Batch, io: Io): Promise<str
   const label = batchOwnModel(args, batch, io) ?? run.model;
   const model = nameModel(label, around.settings);
   const price = findModelPrice(model, undefined, around.settings);
-  const { contextTokens, outputTokensMax } = factsOf(model.name);
+  const { contextTokens, outputTokensMax } = modelFactsOf(model.name);
   const { tasks } = prepared;
   const tokens = tasks.map(({ prompt }) => Math.ceil(prompt.length / CHARS_PER_TOKEN));
   const known = args.fresh ? 0 : await countCachedTasks(batch, label);
@@ -105,7 +105,9 @@ function worstCaseOfBatch({ cap, taskCap, taskLimits }: RunSettings, { tasks, pr
   const [first] = bounds.toSorted(([a], [b]) => amount(a) - amount(b));
   if (first !== undefined) return `${capOfBatchWords(first[0], price)} (${first[1]})`;
   const open =
-    price === undefined ? `${shortCountText(usage.input + usage.output)} tokens` : dollarsText(costOf(usage, price));
+    price === undefined
+      ? `${shortCountText(usage.input + usage.output)} tokens`
+      : dollarsText(modelCostOf(usage, price));
   return `${open}, if every task took all its ${taskLimits.stepsMax} steps with a full context; set limits.budget or limits.perTask`;
 }
 

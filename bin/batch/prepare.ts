@@ -18,7 +18,7 @@ import { readItemTexts, type Tree, readItemTree } from '@drover/coordinator/batc
 import type { Git } from '@drover/coordinator/git/git';
 import { gitOfRepository, type Repository } from '@drover/coordinator/git/repository';
 import { MB, requireOwnFile } from '@drover/core/files/own-file';
-import { childEnvironment } from '@drover/core/tools/process/environment';
+import { childProcessEnvironment } from '@drover/core/tools/process/environment';
 import type { Io } from '../io.ts';
 import { watchForStopSignal } from '../stop.ts';
 import { refuseBatchSpec, type SpecFile } from '../files/batch-spec.ts';
@@ -48,7 +48,7 @@ export async function prepareBatch(specFile: SpecFile, place: BatchPlace, io: Io
   const { spec } = specFile;
   const stop = watchForStopSignal(io, () => undefined);
   try {
-    const git = gitOfRepository(repository, childEnvironment(io.env));
+    const git = gitOfRepository(repository, childProcessEnvironment(io.env));
     const tree = await readItemTree(git, repository.head, stop.signal);
     const sources = await readBatchSources(specFile, { repository, git, io }, stop.signal);
     const { items, problems, unmatched } = await selectBatchItems(spec.select, { git, tree, sources }, stop.signal);
@@ -96,7 +96,7 @@ async function readListedItems(
   const { items, problems } =
     command === undefined
       ? await readBatchList(list ?? '-', specFile, io)
-      : await listItemsByCommand({ command, cwd: repository.top, env: childEnvironment(io.env) }, signal);
+      : await listItemsByCommand({ command, cwd: repository.top, env: childProcessEnvironment(io.env) }, signal);
   refuseBatchSpec(problems, specFile);
   return items;
 }

@@ -14,8 +14,8 @@ import { Limiter } from '@drover/coordinator/run/dispatch';
 import { gitOfRepository } from '@drover/coordinator/git/repository';
 import { DroverError, UsageError } from '@drover/core/errors';
 import { newId } from '@drover/core/ids';
-import { runChild } from '@drover/core/tools/process/child';
-import { childEnvironment } from '@drover/core/tools/process/environment';
+import { runChildProcess } from '@drover/core/tools/process/child';
+import { childProcessEnvironment } from '@drover/core/tools/process/environment';
 import { exitCodeOfStop, exitCode } from '../start/exit-code.ts';
 import type { Io } from '../io.ts';
 import { type Surrounded, openRunSurroundings } from '../run/start-run.ts';
@@ -147,7 +147,7 @@ async function openRepositoryEntry(
   const path = 'path' in at ? at.path : await fetchBatchRepository({ name, url: at.url, place }, io);
   if (!existsSync(path)) throw new UsageError(`${place}: there is no folder ${path}`);
   const around = await openRunSurroundings(path, io, trust);
-  const git = gitOfRepository(around.repository, childEnvironment(io.env));
+  const git = gitOfRepository(around.repository, childProcessEnvironment(io.env));
   const commit = await git(['rev-parse', '--verify', '--quiet', '--end-of-options', `${revision}^{commit}`]).catch(
     (error: unknown) => {
       if (!(error instanceof DroverError)) throw error;
@@ -170,12 +170,12 @@ async function fetchBatchRepository({ name, url, place }: Remote, io: Io): Promi
   const isThere = existsSync(join(path, '.git'));
   const args = isThere ? ['fetch', '--quiet', '--tags', '--force', 'origin'] : ['clone', '--quiet', '--', url, path];
   let complaint = '';
-  const end = await runChild(
+  const end = await runChildProcess(
     {
       file: 'git',
       args,
       cwd: isThere ? path : dirname(path),
-      env: { ...childEnvironment(io.env), ...gitAccessEnvironment(io.env), GIT_TERMINAL_PROMPT: '0' },
+      env: { ...childProcessEnvironment(io.env), ...gitAccessEnvironment(io.env), GIT_TERMINAL_PROMPT: '0' },
       callId: newId('call'),
       timeoutMs: CLONE_MS_MAX,
       onStdout: () => undefined,

@@ -14,10 +14,10 @@ import type { OpenLane } from '@drover/coordinator/admission/throttle';
 import { Limiter } from '@drover/coordinator/run/dispatch';
 import { runFolder, runJournalPath } from '@drover/coordinator/run/journal';
 import { UsageError } from '@drover/core/errors';
-import { Lock, lockOwner } from '@drover/core/journal/file/lock';
+import { Lock, journalLockOwner } from '@drover/core/journal/file/lock';
 import { Budget, Pot } from '@drover/core/model/spending/budget';
 import type { Cap } from '@drover/protocol/limits';
-import { childEnvironment } from '@drover/core/tools/process/environment';
+import { childProcessEnvironment } from '@drover/core/tools/process/environment';
 import { openDiagnostics } from '../diagnostics.ts';
 import { type Io, type Output, print, type StopCause, type StopListener } from '../io.ts';
 import { checkJournalUsable } from '../history/journal.ts';
@@ -41,7 +41,7 @@ type Sharing = Threads & { readonly within: Within; readonly log: string | undef
 
 export async function openBatchShared({ workers: count, threads, within, log }: Sharing, io: Io): Promise<BatchShared> {
   await using opening = new AsyncDisposableStack();
-  const launcher = opening.adopt(count > 1 ? openLauncher(childEnvironment(io.env)) : undefined, (each) =>
+  const launcher = opening.adopt(count > 1 ? openLauncher(childProcessEnvironment(io.env)) : undefined, (each) =>
     each?.close(),
   );
   const stop = opening.adopt(
@@ -128,7 +128,7 @@ function lockBatchBudget(home: string, payers: readonly string[]): Lock {
   const lock = Lock.take(path);
   if (lock !== undefined) return lock;
   throw new UsageError(
-    `the repositories of this batch share one budget, and process ${lockOwner(path)} works on one of them; resume when it has ended`,
+    `the repositories of this batch share one budget, and process ${journalLockOwner(path)} works on one of them; resume when it has ended`,
   );
 }
 

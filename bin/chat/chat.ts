@@ -5,7 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { DroverError, ToolError, UsageError } from '@drover/core/errors';
 import type { JsonObject } from '@drover/protocol/json';
-import { endAllChildren } from '@drover/core/tools/process/child';
+import { endAllChildProcesses } from '@drover/core/tools/process/child';
 import { diagnosticsRedactor } from '../diagnostics.ts';
 import type { Surroundings } from '../session/execution.ts';
 import type { SessionWork } from '../session/open-session.ts';
@@ -56,7 +56,7 @@ export async function runChat(work: ChatWork, surroundings: Surroundings): Promi
   const runStops = new RunStops();
   const atOnce = (): void => {
     runStops.atOnce();
-    endAllChildren('SIGKILL');
+    endAllChildProcesses('SIGKILL');
     terminal?.close();
   };
   const stop = opened.adopt(
@@ -245,7 +245,7 @@ class Room {
         abort();
       },
       leave: () => {
-        endAllChildren('SIGKILL');
+        endAllChildProcesses('SIGKILL');
         abort();
         this.#isLeaving = true;
         this.#left.resolve();

@@ -4,7 +4,7 @@ import { isAbsolute, relative } from 'node:path';
 import { ToolError } from '@drover/core/errors';
 import { newId } from '@drover/core/ids';
 import { askRipgrep } from '@drover/core/tools/files/ripgrep';
-import { childEnvironment } from '@drover/core/tools/process/environment';
+import { childProcessEnvironment } from '@drover/core/tools/process/environment';
 import type { Io } from '../io.ts';
 import type { Settings } from '../start/settings.ts';
 
@@ -20,7 +20,7 @@ export type Folder = {
 export function chatFolder(cwd: string, io: Io, { ignore, home }: Pick<Settings, 'ignore' | 'home'>): Folder {
   const below = relative(cwd, home);
   const isInside = below !== '' && !below.startsWith('..') && !isAbsolute(below);
-  return { cwd, env: childEnvironment(io.env), ignore: isInside ? [...ignore, `/${below}`] : ignore };
+  return { cwd, env: childProcessEnvironment(io.env), ignore: isInside ? [...ignore, `/${below}`] : ignore };
 }
 
 /** Paths relative to the folder, sorted. Respects ignore files; reads up to a number of paths. */

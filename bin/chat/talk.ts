@@ -7,18 +7,18 @@ import { Session } from '@drover/core/session/session';
 import type { Execution } from '@drover/core/session/execution';
 import type { Showing } from '@drover/core/agent/showing';
 import type { Shown } from '@drover/core/bus';
-import { isSummary } from '@drover/core/conversation/compaction';
+import { isConversationSummary } from '@drover/core/conversation/compaction';
 import type { TokenFigures } from '@drover/core/conversation/conversation';
 import { newId } from '@drover/core/ids';
-import { keptIds } from '@drover/core/journal/listing';
+import { listJournalIds } from '@drover/core/journal/listing';
 import type { Message, TextPart, Usage } from '@drover/protocol/messages';
 import { sessionFolder } from '@drover/core/journal/session-journal';
 import type { Steered } from '@drover/core/session/inbox';
-import { childEnvironment } from '@drover/core/tools/process/environment';
+import { childProcessEnvironment } from '@drover/core/tools/process/environment';
 import { runShell, type ShellEnd } from '@drover/core/tools/process/run-shell';
 import type { Contained } from '@drover/coordinator/slots/containment';
 import { NO_SPENDING, spentIn, sumSpent } from '@drover/core/model/spending/spent';
-import { factsOf } from '@drover/core/model/catalog';
+import { modelFactsOf } from '@drover/core/model/catalog';
 import { NO_USAGE } from '@drover/core/model/spending/usage';
 import { sessionTools } from '@drover/core/tools/builtin';
 import { skillTools } from '@drover/core/tools/skill';
@@ -111,7 +111,7 @@ export class Talk {
   get said(): readonly string[] {
     const messages = this.#opened?.session.conversation.messages ?? [];
     return messages.flatMap((message) => {
-      if (message.role !== 'user' || isSummary(message)) return [];
+      if (message.role !== 'user' || isConversationSummary(message)) return [];
       return message.content.flatMap((part) => (part.type === 'text' ? [part.text] : []));
     });
   }
@@ -194,7 +194,7 @@ export class Talk {
   async shell(script: string, onOutput: (chunk: Buffer) => undefined, signal: AbortSignal): Promise<ShellEnd> {
     const { contained } = await this.#open();
     const { cwd } = this.#work;
-    const env = childEnvironment(this.#surroundings.io.env);
+    const env = childProcessEnvironment(this.#surroundings.io.env);
     const spec = {
       script,
       cwd,
@@ -252,13 +252,13 @@ export class Talk {
     this.#used = { usage: NO_USAGE, cost: undefined };
     this.#work = {
       ...this.#work,
-      session: nextChatSessionName(before, keptIds(this.#surroundings.settings.home, 'sessions')),
+      session: nextChatSessionName(before, listJournalIds(this.#surroundings.settings.home, 'sessions')),
     };
     return before;
   }
 
   get standing(): Standing {
-    const window = this.#surroundings.settings.contextTokens ?? factsOf(this.#work.model.name).contextTokens;
+    const window = this.#surroundings.settings.contextTokens ?? modelFactsOf(this.#work.model.name).contextTokens;
     const { usage, cost } = sumSpent(spentIn(this.#used), this.#ofRuns);
     return { usage, cost, tokens: this.#opened?.session.tokens ?? { estimate: 0, expected: 0, window } };
   }

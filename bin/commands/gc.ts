@@ -6,8 +6,8 @@
 //   3. Data that changes between listing and removal stays.
 
 import { type Garbage, findGarbage, type GarbageOptions, removeGarbage } from '@drover/coordinator/gc/garbage';
-import { keptIds } from '@drover/core/journal/listing';
-import { childEnvironment } from '@drover/core/tools/process/environment';
+import { listJournalIds } from '@drover/core/journal/listing';
+import { childProcessEnvironment } from '@drover/core/tools/process/environment';
 import { defineCommand, flagOption, valueOption } from '../start/command.ts';
 import { Person } from '../terminal/person.ts';
 import { exitCodeOfStop, exitCode } from '../start/exit-code.ts';
@@ -93,8 +93,8 @@ async function findGcWork(home: string, olderThanMs: number | undefined, io: Io)
 
 async function gcOptions(home: string, io: Io): Promise<GarbageOptions> {
   const unfinished = listUnfinishedRuns(home);
-  const over = keptIds(home, 'runs').filter((run) => !unfinished.has(run));
-  return { home, env: childEnvironment(io.env), unfinished, landed: await readLandedWork(home, over) };
+  const over = listJournalIds(home, 'runs').filter((run) => !unfinished.has(run));
+  return { home, env: childProcessEnvironment(io.env), unfinished, landed: await readLandedWork(home, over) };
 }
 
 function gcListing({ removable, kept }: Found, home: string, io: Io): string {

@@ -4,8 +4,8 @@ import { readFile } from 'node:fs/promises';
 import { checkGitVersion, openRepository } from '@drover/coordinator/git/repository';
 import { ToolError, UsageError } from '@drover/core/errors';
 import { newId } from '@drover/core/ids';
-import { runChild } from '@drover/core/tools/process/child';
-import { childEnvironment, gitEnvironment } from '@drover/core/tools/process/environment';
+import { runChildProcess } from '@drover/core/tools/process/child';
+import { childProcessEnvironment, gitProcessEnvironment } from '@drover/core/tools/process/environment';
 import { ripgrepFile } from '@drover/core/tools/files/ripgrep';
 import type { Io } from '../io.ts';
 import { errorCodeOf } from '../start/settings.ts';
@@ -35,7 +35,7 @@ export async function checkMachine(io: Io, cwd: string): Promise<readonly Findin
 
 async function checkMachineGit(io: Io, cwd: string): Promise<readonly Finding[]> {
   try {
-    const says = await checkGitVersion(cwd, childEnvironment(io.env));
+    const says = await checkGitVersion(cwd, childProcessEnvironment(io.env));
     return [{ check: 'git', state: 'good', says }, await checkHereIsRepository(io, cwd)];
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
@@ -49,10 +49,10 @@ type Program = { readonly check: string; readonly file: () => Promise<string>; r
 async function checkMachineProgram(io: Io, { check, file, fix }: Program): Promise<Finding> {
   let output = '';
   const keep = (chunk: Buffer): undefined => void (output += chunk.toString());
-  const child = { args: ['--version'], cwd: io.cwd, env: childEnvironment(io.env), callId: newId('call') };
+  const child = { args: ['--version'], cwd: io.cwd, env: childProcessEnvironment(io.env), callId: newId('call') };
   const bounds = { timeoutMs: PROGRAM_MS_MAX, onStdout: keep, onStderr: () => undefined };
   try {
-    const end = await runChild({ file: await file(), ...child, ...bounds }, new AbortController().signal);
+    const end = await runChildProcess({ file: await file(), ...child, ...bounds }, new AbortController().signal);
     const version = output.split('\n', 1)[0]?.trim() ?? '';
     if (end.exitCode === 0) return { check, state: 'good', says: version };
     return { check, state: 'bad', says: `it is there, but does not run (${end.exitCode ?? end.signal})`, fix };
@@ -67,7 +67,7 @@ async function checkMachineProgram(io: Io, { check, file, fix }: Program): Promi
 async function checkHereIsRepository(io: Io, cwd: string): Promise<Finding> {
   const check = 'repository';
   try {
-    const { top, branch, notIncluded } = await openRepository(cwd, gitEnvironment(io.env));
+    const { top, branch, notIncluded } = await openRepository(cwd, gitProcessEnvironment(io.env));
     const where = `${top}, ${branch === undefined ? 'at no branch' : `on ${branch}`}`;
     if (notIncluded.length === 0) return { check, state: 'good', says: where };
     const named = notIncluded.slice(0, CHANGED_NAMED_MAX).join(', ');

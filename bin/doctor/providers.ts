@@ -6,7 +6,7 @@ import { describe, type Failure } from '@drover/protocol/failures';
 import { DroverError, UsageError } from '@drover/core/errors';
 import { knownProviders } from '@drover/core/model/catalog';
 import type { Provider } from '@drover/core/model/provider';
-import { buildRequest } from '@drover/core/model/request';
+import { buildModelRequest } from '@drover/core/model/request';
 import { defaultModel } from '../model/model-names.ts';
 import { chooseModel, readApiKey, type ModelChoice } from '../model/model-choice.ts';
 import { providerAddressWithoutLogin } from '../model/list-models.ts';
@@ -156,7 +156,7 @@ async function checkProviderAnswer(label: string, settings: Settings, cwd: strin
 }
 
 async function askProviderForAnswer(provider: Provider, model: string): Promise<void> {
-  const request = buildRequest({
+  const request = buildModelRequest({
     provider,
     model,
     system: 'Answer with one word.',

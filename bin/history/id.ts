@@ -7,7 +7,7 @@
 // list the choices.
 
 import { UsageError } from '@drover/core/errors';
-import { keptIds as keptIn } from '@drover/core/journal/listing';
+import { listJournalIds as keptIn } from '@drover/core/journal/listing';
 import type { Io } from '../io.ts';
 import { stateFolder } from '../start/settings.ts';
 import { nearest } from '@drover/documents/suggestion';

@@ -4,9 +4,9 @@ import { readFile } from 'node:fs/promises';
 import { isEventType, type Recorded } from '@drover/protocol/events';
 import { describe, type Failure } from '@drover/protocol/failures';
 import { DroverError } from '@drover/core/errors';
-import { FORMAT_VERSION, readContents } from '@drover/core/journal/file/format';
-import { isTaken, lockOwner } from '@drover/core/journal/file/lock';
-import { retell } from '@drover/core/journal/retelling';
+import { FORMAT_VERSION, readJournalContents } from '@drover/core/journal/file/format';
+import { isJournalLocked, journalLockOwner } from '@drover/core/journal/file/lock';
+import { retellJournal } from '@drover/core/journal/retelling';
 import type { ReadTo } from '@drover/core/journal/file/tail';
 import type { JsonObject } from '@drover/protocol/json';
 
@@ -23,10 +23,10 @@ export type KeptJournal = {
 
 export async function readStoredJournal(path: string): Promise<KeptJournal> {
   const file = await readFile(path);
-  const { version, records, goodBytes: bytes, lastSum: sum, damage } = readContents(file);
+  const { version, records, goodBytes: bytes, lastSum: sum, damage } = readJournalContents(file);
   // The first line is the head, unless it is not written yet.
   const readTo = { line: bytes === 0 ? 0 : records.length + 1, sum, bytes };
-  const kept = { path, records, readTo, live: isTaken(`${path}.lock`) };
+  const kept = { path, records, readTo, live: isJournalLocked(`${path}.lock`) };
   if (version > FORMAT_VERSION) {
     const failure = { kind: 'journal.newer' as const, path, version };
     return { ...kept, failure, problem: describe(failure) };
@@ -48,11 +48,11 @@ function countJournalLines(bytes: Uint8Array): number {
 
 /** Its records as events again, without types that this drover doesn't know. */
 export function listStoredEvents({ records, live }: Pick<KeptJournal, 'records' | 'live'>): readonly Recorded[] {
-  return retell(records, live).filter(({ type }) => isEventType(type));
+  return retellJournal(records, live).filter(({ type }) => isEventType(type));
 }
 
 /** Throws if another process writes the journal, or if it can't be read to its end. */
 export function checkJournalUsable({ path, live, failure }: KeptJournal): void {
-  if (live) throw new DroverError({ kind: 'journal.busy', path, owner: lockOwner(`${path}.lock`) });
+  if (live) throw new DroverError({ kind: 'journal.busy', path, owner: journalLockOwner(`${path}.lock`) });
   if (failure !== undefined) throw new DroverError(failure);
 }

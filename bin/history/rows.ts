@@ -1,7 +1,7 @@
 // Runs and sessions in one list, for `drover runs` and for every lookup by id.
 
 import { isRunLive, listRuns, type RunRow } from '@drover/coordinator/run/runs';
-import { isLive, listSessions, type SessionRow } from '@drover/core/journal/sessions';
+import { isSessionLive, listSessions, type SessionRow } from '@drover/core/journal/sessions';
 
 export type KeptRow = RunRow | SessionRow;
 
@@ -13,7 +13,7 @@ export function listRunsAndSessions(home: string): readonly KeptRow[] {
 
 /** A process is working on it. A finished one has little left to write. */
 export function isRowAtWork(home: string, { kind, id, state }: KeptRow): boolean {
-  return state !== 'done' && (kind === 'run' ? isRunLive(home, id) : isLive(home, id));
+  return state !== 'done' && (kind === 'run' ? isRunLive(home, id) : isSessionLive(home, id));
 }
 
 /** It was begun and is not done, and a resume would continue it. */

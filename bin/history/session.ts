@@ -1,6 +1,6 @@
 // The state of a session, read from its journal.
 
-import { type Past, pastOf } from '@drover/core/journal/history';
+import { type Past, foldSessionHistory } from '@drover/core/journal/history';
 import { journalPath } from '@drover/core/journal/session-journal';
 import { type KeptJournal, readStoredJournal } from './journal.ts';
 
@@ -13,6 +13,6 @@ export type KeptSession = KeptJournal & {
 export async function readSessionState(home: string, id: string): Promise<KeptSession> {
   const kept = await readStoredJournal(journalPath(home, id));
   // Records of a newer version are not interpreted.
-  const past = kept.failure?.kind === 'journal.newer' ? undefined : pastOf(kept.records);
+  const past = kept.failure?.kind === 'journal.newer' ? undefined : foldSessionHistory(kept.records);
   return { ...kept, id, home, past };
 }

@@ -11,7 +11,7 @@ import type { Slots, Workspaces } from '@drover/coordinator/slots/slots';
 import { UsageError } from '@drover/core/errors';
 import type { Diagnose } from '@drover/core/diagnosis';
 import type { PlannedTask } from '@drover/protocol/plan';
-import { childEnvironment } from '@drover/core/tools/process/environment';
+import { childProcessEnvironment } from '@drover/core/tools/process/environment';
 import type { RunArgs } from '../run/run-options.ts';
 import type { Settings } from '../start/settings.ts';
 
@@ -97,7 +97,7 @@ function checkHostLabels(hosts: readonly PresentHost[], tasks: readonly PlannedT
 
 async function checkRepositorySizeForHosts({ repository, base, env }: CheckedRun): Promise<void> {
   const { gitOfRepository: gitOf } = await import('@drover/coordinator/git/repository');
-  const git = gitOf(repository, childEnvironment(env));
+  const git = gitOf(repository, childProcessEnvironment(env));
   const { out } = await git(['rev-list', '--objects', '--disk-usage', base]);
   const mb = Number(out.trim()) / 1024 / 1024;
   if (mb > REPOSITORY_MB_MAX)

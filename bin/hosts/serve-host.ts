@@ -9,8 +9,8 @@ import type { Order } from '@drover/hosts/messages';
 import { Refusal } from '@drover/hosts/serving/placed-task';
 import type { Contain } from '@drover/coordinator/slots/containment';
 import type { NetworkEvent } from '@drover/protocol/events';
-import { endAllChildren } from '@drover/core/tools/process/child';
-import { childEnvironment } from '@drover/core/tools/process/environment';
+import { endAllChildProcesses } from '@drover/core/tools/process/child';
+import { childProcessEnvironment } from '@drover/core/tools/process/environment';
 import { openDiagnostics } from '../diagnostics.ts';
 import { type Io, print } from '../io.ts';
 import { openLauncher } from '../run/open-launcher.ts';
@@ -41,11 +41,11 @@ export async function serveHost(args: HostArgs, io: Io): Promise<number> {
   const contain = await openHostContainment(args, settings, io);
   await using opened = new AsyncDisposableStack();
   const diagnostics = opened.adopt(await openDiagnostics(io, args.log), (each) => each.close());
-  const env = childEnvironment(io.env);
+  const env = childProcessEnvironment(io.env);
   const launcher = opened.adopt(openLauncher(env), (each) => each.close());
   const atOnce = () => {
     launcher.kill();
-    endAllChildren('SIGKILL');
+    endAllChildProcesses('SIGKILL');
   };
   const stop = opened.adopt(watchForStopSignal(io, atOnce), (each) => each.close());
   const workers = opened.adopt(

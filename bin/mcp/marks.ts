@@ -5,7 +5,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isJsonObject, type Json } from '@drover/protocol/json';
-import { endOrphans, startOf } from '@drover/core/tools/process/tree';
+import { endOrphanProcesses, processStartOf } from '@drover/core/tools/process/tree';
 
 export class Marks {
   readonly #file: string;
@@ -32,7 +32,7 @@ export class Marks {
   }
 
   #write(): void {
-    writeFileSync(this.#file, JSON.stringify({ began: startOf(process.pid), marks: [...this.#marks] }));
+    writeFileSync(this.#file, JSON.stringify({ began: processStartOf(process.pid), marks: [...this.#marks] }));
   }
 }
 
@@ -47,9 +47,9 @@ export function endLeftMcpServers(home: string): number {
 
 function endMarkedServersIn(file: string, pid: number): number {
   const { began, marks } = readServerMarks(file);
-  const isAlive = pid === process.pid || (began !== '' && startOf(pid) === began);
+  const isAlive = pid === process.pid || (began !== '' && processStartOf(pid) === began);
   if (isAlive) return 0;
-  const ended = marks.reduce((count, mark) => count + endOrphans(mark), 0);
+  const ended = marks.reduce((count, mark) => count + endOrphanProcesses(mark), 0);
   rmSync(file, { force: true });
   return ended;
 }

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { basename, join, resolve } from 'node:path';
 import { newId } from '@drover/core/ids';
 import type { Rule } from '@drover/core/permission/rules';
-import { childEnvironment } from '@drover/core/tools/process/environment';
+import { childProcessEnvironment } from '@drover/core/tools/process/environment';
 import type { StartPlace } from '@drover/mcp/broker';
 import type { OpenWire } from '@drover/mcp/instance';
 import { startServer } from '@drover/mcp/process/server-process';
@@ -37,7 +37,7 @@ export async function openMcpServerWire(
   const contained = await containMcpServer(spec, reach, { place, ground });
   const mark = ground.marks.add(newId('mcp'));
   try {
-    const env = { ...childEnvironment(ground.io.env), ...reach.env };
+    const env = { ...childProcessEnvironment(ground.io.env), ...reach.env };
     const server = await startServer({
       command: reach.command,
       args: reach.args,

@@ -2,7 +2,7 @@
 
 import type { ModelRoles } from '@drover/protocol/run';
 import { UsageError } from '@drover/core/errors';
-import { factsOf, knownModels, knownProviders, type Price } from '@drover/core/model/catalog';
+import { modelFactsOf, knownModels, knownProviders, type Price } from '@drover/core/model/catalog';
 import { type Settings, environmentText } from '../start/settings.ts';
 import type { Style } from '../views/text/style.ts';
 import { countText } from '../views/text/figures.ts';
@@ -99,7 +99,7 @@ function listPricedModels({ prices, providers }: Settings): readonly ListedModel
   const known = knownModels.filter(({ provider }) => !providers.has(provider));
   const labels = new Set([...known.map(({ provider, name }) => `${provider}/${name}`), ...prices.keys()]);
   return [...labels].map((model) => {
-    const { contextTokens, price: usual } = factsOf(model.slice(model.indexOf('/') + 1));
+    const { contextTokens, price: usual } = modelFactsOf(model.slice(model.indexOf('/') + 1));
     const price = prices.get(model) ?? usual;
     return { model, contextTokens, ...(price !== undefined && { price }) };
   });

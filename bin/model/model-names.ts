@@ -7,7 +7,13 @@
 //      one only in its version may be a newer model, so it is accepted.
 
 import { UsageError } from '@drover/core/errors';
-import { factsOf, knownModels, knownProviders, parseModel, providerOf } from '@drover/core/model/catalog';
+import {
+  modelFactsOf,
+  knownModels,
+  knownProviders,
+  parseModelLabel,
+  providerOfModel,
+} from '@drover/core/model/catalog';
 import { nearest } from '@drover/documents/suggestion';
 import { printError, type Io } from '../io.ts';
 import { type Settings, environmentText } from '../start/settings.ts';
@@ -39,15 +45,15 @@ export async function tellDefaultModel(wanted: string | undefined, settings: Set
 
 /** Splits what the user typed into provider and name. */
 export function readModelName(typed: string, settings: Settings): { readonly provider: string; readonly name: string } {
-  if (typed.includes('/')) return parseModel(typed);
-  const owner = providerOf(typed);
-  const priced = [...settings.prices.keys()].filter((label) => label.endsWith(`/${typed}`)).map(parseModel);
+  if (typed.includes('/')) return parseModelLabel(typed);
+  const owner = providerOfModel(typed);
+  const priced = [...settings.prices.keys()].filter((label) => label.endsWith(`/${typed}`)).map(parseModelLabel);
   const owners = new Set([...(owner === undefined ? [] : [owner]), ...priced.map(({ provider }) => provider)]);
   const [only, ...others] = owners;
   if (only === undefined) {
     const near = nearest(typed, [...settings.providers.keys()]) === undefined ? suggestModel(typed) : undefined;
     if (near !== undefined) throw new UsageError(`there is no model '${typed}'; did you mean ${near}?`);
-    return parseModel(typed);
+    return parseModelLabel(typed);
   }
   if (others.length === 0) return { provider: only, name: typed };
   const choices = [...owners].map((provider) => `${provider}/${typed}`).join(' or ');
@@ -57,7 +63,7 @@ export function readModelName(typed: string, settings: Settings): { readonly pro
 /** Throws UsageError if the name looks like a typo of a known one. Prices in the config make any name known. */
 export function checkModelSpelling(provider: string, name: string, { providers, prices }: Settings): void {
   const isCatalog = knownProviders.some(({ id }) => id === provider) && !providers.has(provider);
-  if (!isCatalog || prices.has(`${provider}/${name}`) || factsOf(name).price !== undefined) return;
+  if (!isCatalog || prices.has(`${provider}/${name}`) || modelFactsOf(name).price !== undefined) return;
   const near = suggestModel(name);
   if (near !== undefined) {
     throw new UsageError(

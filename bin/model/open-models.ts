@@ -3,7 +3,7 @@
 import type { ModelTerms } from '@drover/coordinator/admission/purse';
 import type { Lane } from '@drover/coordinator/admission/throttle';
 import { UsageError } from '@drover/core/errors';
-import { factsOf, type Price } from '@drover/core/model/catalog';
+import { modelFactsOf, type Price } from '@drover/core/model/catalog';
 import type { RunModels } from '@drover/core/task/models';
 import type { ModelSpec } from '@drover/core/task/task';
 import type { Diagnostics } from '../diagnostics.ts';
@@ -61,7 +61,7 @@ export function openModelByLabel(name: string, { open }: RunModels, settings: Se
 type Chosen = { readonly model: ModelChoice; readonly price: Price | undefined };
 
 function modelSpec({ model, price }: Chosen, { provider }: OpenedProvider, settings: Settings): ModelSpec {
-  const facts = factsOf(model.name);
+  const facts = modelFactsOf(model.name);
   return {
     provider: { id: provider.id, limits: provider.limits },
     name: model.name,

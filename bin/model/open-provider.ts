@@ -4,7 +4,7 @@
 
 import { defaultTimeouts, wireApis } from '@drover/core/model/catalog';
 import type { Provider, ProviderOptions, StreamTimeouts } from '@drover/core/model/provider';
-import { withoutSecrets } from '@drover/core/redaction/request-redaction';
+import { requestWithoutSecrets } from '@drover/core/redaction/request-redaction';
 import type { Diagnostics } from '../diagnostics.ts';
 import { listOwnSecrets } from '../secrets/own-secrets.ts';
 import type { Settings } from '../start/settings.ts';
@@ -27,7 +27,7 @@ export async function openProvider(
   const timeouts = providerTimeouts(settings);
   const secrets = listOwnSecrets(settings);
   const open = async (options: ProviderOptions): Promise<Provider> => {
-    const provider = withoutSecrets(await wireApis[model.api](options), secrets);
+    const provider = requestWithoutSecrets(await wireApis[model.api](options), secrets);
     return diagnostics?.isDetailed === true ? diagnoseProvider(provider, diagnostics.diagnose) : provider;
   };
   if (model.kind === 'served') {

@@ -2,7 +2,7 @@
 // price.
 
 import { UsageError } from '@drover/core/errors';
-import { factsOf, type Price } from '@drover/core/model/catalog';
+import { modelFactsOf, type Price } from '@drover/core/model/catalog';
 import type { Budget } from '../start/quantities.ts';
 import type { Settings } from '../start/settings.ts';
 import type { ModelName } from './model-choice.ts';
@@ -12,7 +12,7 @@ export function findModelPrice(
   budget: Budget | undefined,
   { prices }: Settings,
 ): Price | undefined {
-  const price = prices.get(label) ?? factsOf(name).price;
+  const price = prices.get(label) ?? modelFactsOf(name).price;
   if (price === undefined && budget !== undefined && 'usd' in budget) {
     throw new UsageError(
       `--budget: the price of ${label} is not known; set "prices" in your config, or give the budget in tokens, such as 200ktok`,

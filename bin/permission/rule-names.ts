@@ -4,8 +4,8 @@
 // if it looks like a tool of drover's: `bash` or `shel` would otherwise deny nothing.
 
 import { UsageError } from '@drover/core/errors';
-import { type Effect, parseRule, type Rule } from '@drover/core/permission/rules';
-import { isToolName, TOOL_NAMES, usualName } from '@drover/core/permission/tool-names';
+import { type Effect, parsePermissionRule, type Rule } from '@drover/core/permission/rules';
+import { isToolNameForRule, TOOL_NAMES, usualToolNameOfRule } from '@drover/core/permission/tool-names';
 import { nearest } from '@drover/documents/suggestion';
 
 /** Throws UsageError if the text is no rule, or names no tool of drover's. */
@@ -17,8 +17,8 @@ export function readPermissionRule(text: string, effect: Effect): Rule {
 
 /** The same where clients have tools of their own: any name will do that is not meant for a tool of drover's. */
 export function readServedToolRule(text: string, effect: Effect): Rule {
-  const rule = parseRule(text, effect);
-  const meant = isKnownToolRule(rule) ? undefined : (usualName(rule.tool) ?? nearest(rule.tool, TOOL_NAMES));
+  const rule = parsePermissionRule(text, effect);
+  const meant = isKnownToolRule(rule) ? undefined : (usualToolNameOfRule(rule.tool) ?? nearest(rule.tool, TOOL_NAMES));
   if (meant === undefined) return rule;
   const corrected = rule.text.replace(rule.tool, meant);
   throw new UsageError(`the rule ${rule.text} names no tool; did you mean ${corrected}?`);
@@ -44,5 +44,5 @@ export function listForeignRules({ path, config }: RuleFile): readonly string[] 
 }
 
 function isKnownToolRule({ tool }: Rule): boolean {
-  return tool === '*' || isToolName(tool);
+  return tool === '*' || isToolNameForRule(tool);
 }

@@ -14,7 +14,7 @@ import {
 import type { Repository } from '@drover/coordinator/git/repository';
 import { readSlotInclude } from '@drover/coordinator/slots/include';
 import { UsageError } from '@drover/core/errors';
-import { childEnvironment, gitEnvironment } from '@drover/core/tools/process/environment';
+import { childProcessEnvironment, gitProcessEnvironment } from '@drover/core/tools/process/environment';
 import type { RunSettings } from '@drover/protocol/run';
 import { printError, type Io } from '../io.ts';
 import { typedLines } from '../terminal/typed-lines.ts';
@@ -47,7 +47,7 @@ export async function chooseDependencySetup(wish: Wish, repository: Repository, 
   const { setup, mayRefuse } = wish;
   if (mayRefuse) await replaceStoredSetup(wish, repository);
   if (setup.includes(NONE) || checkSetupCommands(setup).length > 0) return {};
-  const found = await findDependencies(repository, gitEnvironment(io.env));
+  const found = await findDependencies(repository, gitProcessEnvironment(io.env));
   if (mayRefuse) await tellMissingPackagers(found, io);
   const lines = await readSlotInclude(repository.top);
   const isIncluded = (path: string) => lines.some(({ pattern }) => pattern === path);
@@ -130,7 +130,7 @@ async function setupCommandProblem(typed: string, io: Io): Promise<string | unde
   if (/^c$/i.test(typed)) return 'type the command itself';
   // An arrow key, for example.
   if (/\p{Cc}/u.test(typed)) return 'a key other than a letter was pressed';
-  return gateCommandProblem(typed, { cwd: io.cwd, env: childEnvironment(io.env) });
+  return gateCommandProblem(typed, { cwd: io.cwd, env: childProcessEnvironment(io.env) });
 }
 
 function preparationQuestion(needs: readonly Need[]): string {
@@ -196,7 +196,7 @@ async function tellUnpreparedFolders(
 
 function isPackagerThere(tool: string, io: Io): Promise<boolean> {
   return new Promise((resolve) => {
-    const options = { env: childEnvironment(io.env), timeout: CHECK_MS_MAX };
+    const options = { env: childProcessEnvironment(io.env), timeout: CHECK_MS_MAX };
     execFile('sh', ['-c', 'command -v -- "$0"', tool], options, (error) => resolve(error === null));
   });
 }

@@ -3,7 +3,7 @@
 // Only certain cases count: a gate that bash can't parse, and a first command that is a plain name which bash doesn't
 // find. A command with a path may exist once a task has made it.
 
-import { literalText, loadParser } from '@drover/core/permission/shell/shell-parser';
+import { literalShellText, loadShellParser } from '@drover/core/permission/shell/shell-parser';
 import { UsageError } from '@drover/core/errors';
 import { execFile } from 'node:child_process';
 
@@ -31,13 +31,13 @@ export async function gateCommandProblem(command: string, place: GatePlace): Pro
 
 /** The plain name that the gate begins with; undefined if it begins with anything else. */
 async function firstCommandOfGate(gate: string): Promise<string | undefined> {
-  const { parse } = await loadParser();
+  const { parse } = await loadShellParser();
   let node = parse(gate).commands[0]?.command;
   while (node?.type === 'AndOr' || node?.type === 'Pipeline') node = node.commands[0];
   if (node?.type !== 'Command' || node.prefix.some((part) => part.type === 'Assignment' && part.name === 'PATH'))
     return;
   const word = node.name;
-  const name = word && literalText(word);
+  const name = word && literalShellText(word);
   return name !== undefined && /^[\w.+-]+$/.test(name) ? name : undefined;
 }
 

@@ -5,7 +5,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import type { AssistantPart, Message } from '@drover/protocol/messages';
-import { boundedText } from '@drover/core/tools/output/capture';
+import { boundOutputText } from '@drover/core/tools/output/capture';
 import { textOnOneLine } from '../views/text/terminal-text.ts';
 import { NO_FILE, type Performed } from './performance.ts';
 import type { Recording } from './recording.ts';
@@ -41,7 +41,7 @@ async function comparableMessage(message: Message | undefined): Promise<object |
       // A result with appended instructions may be longer than a tool's own output, and is truncated again.
       const results = message.results.map(async (result) => ({
         ...result,
-        output: await boundedText(result.output, NO_FILE),
+        output: await boundOutputText(result.output, NO_FILE),
       }));
       return { role: message.role, results: await Promise.all(results) };
     }

@@ -6,7 +6,7 @@ import { Session } from '@drover/core/session/session';
 import { DroverError } from '@drover/core/errors';
 import type { Failure } from '@drover/protocol/failures';
 import { newId } from '@drover/core/ids';
-import { defaultTimeouts, factsOf, parseModel, wireApis } from '@drover/core/model/catalog';
+import { defaultTimeouts, modelFactsOf, parseModelLabel, wireApis } from '@drover/core/model/catalog';
 import type { Message } from '@drover/protocol/messages';
 import { defaultRetry } from '@drover/core/model/retry';
 import type { TurnOutcome } from '@drover/protocol/outcomes';
@@ -86,7 +86,7 @@ async function openReplayedSession(
   baseUrl: string,
   { onUnknown, gateFailure }: Heard,
 ): Promise<Session> {
-  const { provider: id, name: model } = parseModel(label);
+  const { provider: id, name: model } = parseModelLabel(label);
   const provider = await wireApis.anthropic({ id, apiKey: 'none', baseUrl, timeouts: defaultTimeouts });
   const { tools, hear } = replayToolStandIns(
     recording.turns.flatMap(({ answers }) => answers),
@@ -99,7 +99,7 @@ async function openReplayedSession(
     model,
     // Compacted text stays compacted, and discarded answers are not in the journal's messages.
     contextTokens: Number.MAX_SAFE_INTEGER,
-    outputTokensMax: factsOf(model).outputTokensMax,
+    outputTokensMax: modelFactsOf(model).outputTokensMax,
     tools,
     context: { cwd, env: {}, outputFolder: dirname(NO_FILE) },
     limits: { stepsMax: Number.MAX_SAFE_INTEGER, textCallRetriesMax: 0 },

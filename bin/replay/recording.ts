@@ -4,7 +4,7 @@
 import type { Recorded } from '@drover/protocol/events';
 import type { Failure } from '@drover/protocol/failures';
 import type { JsonObject } from '@drover/protocol/json';
-import { isCutOff } from '@drover/core/model/partial-answer';
+import { isModelAnswerCutOff } from '@drover/core/model/partial-answer';
 import type { AssistantMessage, Message, ToolResult, UserMessage } from '@drover/protocol/messages';
 
 export type RecordedAnswer = {
@@ -52,7 +52,7 @@ export function readRecording(records: readonly JsonObject[]): Recording {
     switch (record.type) {
       case 'message_end':
         // The failure that cut an answer off is replayed; the partial text is not.
-        if (record.kept === false || isCutOff(record.message)) break;
+        if (record.kept === false || isModelAnswerCutOff(record.message)) break;
         messages.push(record.message);
         foldRecordedMessage(turns, record.message, record.turn);
         break;

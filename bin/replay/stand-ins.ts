@@ -3,7 +3,7 @@
 // A stand-in accepts any arguments and exists for every called name, because the recorded result already contains any
 // mistake of the call.
 
-import { toolNamed } from '@drover/core/agent/calls/calls';
+import { toolNamedInCall } from '@drover/core/agent/calls/calls';
 import type { Event } from '@drover/protocol/events';
 import { sessionTools } from '@drover/core/tools/builtin';
 import type { Tool, ToolOutput } from '@drover/core/tools/tool';
@@ -32,7 +32,7 @@ export function replayToolStandIns(answers: readonly RecordedAnswer[], onUnknown
   };
   const known = sessionTools.map(({ name, description, schema }) => ({ name, description, schema }));
   const others = listCalledTools(answers)
-    .filter((name) => TOOL_NAME.test(name) && toolNamed(sessionTools, name) === undefined)
+    .filter((name) => TOOL_NAME.test(name) && toolNamedInCall(sessionTools, name) === undefined)
     .map((name) => ({ name, description: 'A tool of the recorded session.', schema: { type: 'object' } }));
   return { tools: [...known, ...others].map((tool) => toolStandIn(tool, execute)), hear };
 }

@@ -16,7 +16,7 @@ import { garbageBytesIn } from '@drover/coordinator/gc/garbage';
 import { runJournalPath } from '@drover/coordinator/run/journal';
 import { taskRowsOfState } from '@drover/coordinator/view/state';
 import { UsageError } from '@drover/core/errors';
-import { childEnvironment } from '@drover/core/tools/process/environment';
+import { childProcessEnvironment } from '@drover/core/tools/process/environment';
 import { findPayersInUse, journalStamp, setJournalAside, deleteSetAsideJournals } from '../gc/old-journals.ts';
 import { listStoredEvents } from '../history/journal.ts';
 import type { KeptRun } from '../history/run.ts';
@@ -40,7 +40,7 @@ export async function planRunRemoval(run: KeptRun, short: string, io: Io): Promi
     throw new UsageError(
       `run ${short} shares a budget with a run of the same batch that can be resumed; remove that first`,
     );
-  const env = childEnvironment(io.env);
+  const env = childProcessEnvironment(io.env);
   const commits = new Set(attemptsWithWork(run).keys());
   const repository = past?.settings.repository;
   const remains =
@@ -100,7 +100,7 @@ export type Removed = { readonly stayed: readonly string[] }; // branches
 /** Throws UsageError if a process has begun to work on the run since it was listed. */
 export async function removeRun({ run, remains, stamp }: Removal, short: string, io: Io): Promise<Removed> {
   const { home, id } = run;
-  const env = childEnvironment(io.env);
+  const env = childProcessEnvironment(io.env);
   const folder = dirname(runJournalPath(home, id));
   let stayed: readonly string[] = [];
   const clear = async () => {

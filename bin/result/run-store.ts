@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { openRepository, type Repository } from '@drover/coordinator/git/repository';
 import { openStore, type Store } from '@drover/coordinator/store/store';
 import { UsageError } from '@drover/core/errors';
-import { childEnvironment, gitEnvironment } from '@drover/core/tools/process/environment';
+import { childProcessEnvironment, gitProcessEnvironment } from '@drover/core/tools/process/environment';
 import type { RunSettings } from '@drover/protocol/run';
 import { findRunOrSession, HOW_TO_BEGIN, type Kept, shortenStoredId } from '../history/id.ts';
 import { listRunsAndSessions } from '../history/rows.ts';
@@ -68,7 +68,7 @@ export type OpenedRun = {
 export async function openRunStore({ settings, home, short }: NamedRun, io: Io): Promise<OpenedRun> {
   const { repository: top } = settings;
   if (!existsSync(top)) throw new UsageError(`${top}, the repository of run ${short}, is gone`);
-  const env = childEnvironment(io.env);
-  const repository = await openRepository(top, gitEnvironment(io.env));
+  const env = childProcessEnvironment(io.env);
+  const repository = await openRepository(top, gitProcessEnvironment(io.env));
   return { repository, env, store: await openStore({ home, repository, env }) };
 }

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { LauncherAddress } from '@drover/core/tools/process/launcher';
-import { launchWith } from '@drover/core/tools/process/start';
+import { launchProcessesWith } from '@drover/core/tools/process/start';
 import { bestEffort } from '@drover/core/promises';
 
 const isSource = import.meta.url.endsWith('.ts');
@@ -42,7 +42,7 @@ export function openLauncher(surroundings: Readonly<Record<string, string>>): Ru
   // Pass the secret on stdin: every process on the machine can read arguments.
   const address = { path, secret: randomBytes(32).toString('hex') };
   child.stdin.write(`${address.secret}\n`);
-  const before = launchWith(address);
+  const before = launchProcessesWith(address);
   const kill = () => {
     child.kill('SIGKILL');
     rmSync(dirname(path), { recursive: true, force: true });
@@ -52,7 +52,7 @@ export function openLauncher(surroundings: Readonly<Record<string, string>>): Ru
     pid: child.pid,
     kill,
     async close() {
-      launchWith(before);
+      launchProcessesWith(before);
       child.kill('SIGKILL');
       // Keep this process alive until the launcher has exited.
       child.ref();

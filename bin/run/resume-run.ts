@@ -20,7 +20,7 @@ import { taskRowsOfState } from '@drover/coordinator/view/state';
 import type { Failure } from '@drover/protocol/failures';
 import { UsageError } from '@drover/core/errors';
 import { isDone, rolesOf, type RunSettings, type TaskRow } from '@drover/protocol/run';
-import { gitEnvironment } from '@drover/core/tools/process/environment';
+import { gitProcessEnvironment } from '@drover/core/tools/process/environment';
 import { changeModelRoles, type RolePlace, modelRoleSettings } from '../model/model-roles.ts';
 import type { Io } from '../io.ts';
 import { shortenStoredId } from '../history/id.ts';
@@ -75,7 +75,7 @@ export async function prepareResumedRun(
     command: `drover ${retry === undefined ? 'resume' : 'retry'} ${short}`,
     short,
   });
-  const repository = repositoryAsItWas(await openRepository(top, gitEnvironment(io.env)), past.settings);
+  const repository = repositoryAsItWas(await openRepository(top, gitProcessEnvironment(io.env)), past.settings);
   if (reopened.length > 0) await reopenTasks({ home, run: id, read: kept }, reopened, { settings, io });
   const shared = await openSharedOnBatchResume(id, { home, cap: run.cap });
   const planned = past.plans.flatMap(({ tasks }) => tasks);

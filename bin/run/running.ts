@@ -22,7 +22,7 @@ import { Slots, type Workspaces } from '@drover/coordinator/slots/slots';
 import type { Bus } from '@drover/core/bus';
 import type { Diagnose } from '@drover/core/diagnosis';
 import type { Pot } from '@drover/core/model/spending/budget';
-import { factsOf } from '@drover/core/model/catalog';
+import { modelFactsOf } from '@drover/core/model/catalog';
 import { defaultRetry } from '@drover/core/model/retry';
 import type { Rule } from '@drover/core/permission/rules';
 import type { Redactor } from '@drover/core/redaction/redactor';
@@ -32,8 +32,8 @@ import type { Extensions } from '@drover/core/hooks/extensions';
 import type { RunTask } from '@drover/core/task/task';
 import type { Message } from '@drover/protocol/messages';
 import type { PlannedTask } from '@drover/protocol/plan';
-import { endAllChildren } from '@drover/core/tools/process/child';
-import { childEnvironment } from '@drover/core/tools/process/environment';
+import { endAllChildProcesses } from '@drover/core/tools/process/child';
+import { childProcessEnvironment } from '@drover/core/tools/process/environment';
 import type { Surroundings } from '../session/execution.ts';
 import type { RunChoices } from '../model/model-roles.ts';
 import { type LaneOf, type OpenedModels, openModelByLabel, openModels } from '../model/open-models.ts';
@@ -186,14 +186,14 @@ async function openRunParts(
   const settings = { ...work.settings, sandbox: containment.use };
   const repository = { ...work.repository, identity: settings.author ?? work.repository.identity };
   const team = work.shared?.team;
-  const env = { ...childEnvironment(io.env), ...traceEnvironment(id, settings, io.env) };
+  const env = { ...childProcessEnvironment(io.env), ...traceEnvironment(id, settings, io.env) };
   const launcher = opened.adopt(team === undefined && settings.workers > 1 ? openLauncher(env) : undefined, (each) =>
     each?.close(),
   );
   const stop = opened.adopt(
     watchForStopSignal(io, () => {
       launcher?.kill();
-      endAllChildren('SIGKILL');
+      endAllChildProcesses('SIGKILL');
     }),
     ({ close }) => close(),
   );
@@ -243,7 +243,7 @@ async function openFleetOfRun({ hosts, id }: RunWork, onDiagnostic: Diagnose): P
 
 function runServersWish(work: RunWork, { settings }: Surroundings): ServersWish {
   const { models, repository, rules, containment, servers, id } = work;
-  const windows = [...models.chosen.values()].map(({ model }) => factsOf(model.name).contextTokens);
+  const windows = [...models.chosen.values()].map(({ model }) => modelFactsOf(model.name).contextTokens);
   return {
     settings,
     rules,

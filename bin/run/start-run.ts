@@ -11,7 +11,7 @@ import { UsageError } from '@drover/core/errors';
 import type { Message } from '@drover/protocol/messages';
 import type { RunSettings } from '@drover/protocol/run';
 import type { PlannedTask } from '@drover/protocol/plan';
-import { childEnvironment, gitEnvironment } from '@drover/core/tools/process/environment';
+import { childProcessEnvironment, gitProcessEnvironment } from '@drover/core/tools/process/environment';
 import type { Of as CompanionOf } from '../batch/companion.ts';
 import { openDiagnostics } from '../diagnostics.ts';
 import { chooseRunModels, chooseModelRoles } from '../model/model-roles.ts';
@@ -54,7 +54,7 @@ export async function openRunSurroundings(
   const cwd = await findWorkFolder(folder, io);
   const settings = await loadSettings(io, cwd, trust);
   for (const warning of settings.warnings) await printError(io, warning);
-  const repository = await openRepository(cwd, gitEnvironment(io.env));
+  const repository = await openRepository(cwd, gitProcessEnvironment(io.env));
   const project = await openTrustedProject(io, cwd, trust);
   return { settings, repository, project, extensions: await loadExtensions(project, settings, io) };
 }
@@ -71,9 +71,9 @@ export async function newRunSettings(
   const roles = await chooseModelRoles(args, tasks !== undefined, { settings, top: repository.top, io });
   const made = runSettingsFromArgs(args, { goal, roles, repository, settings, cores: availableParallelism() });
   const { checkGates } = await import('../preflight/gate-check.ts');
-  await checkGates(made.gates, { cwd: repository.top, env: childEnvironment(io.env) });
+  await checkGates(made.gates, { cwd: repository.top, env: childProcessEnvironment(io.env) });
   if (made.deliver === 'merge') {
-    const place = { repository, base: repository.head, env: childEnvironment(io.env) };
+    const place = { repository, base: repository.head, env: childProcessEnvironment(io.env) };
     const obstacle = await mergeObstacle(place, AbortSignal.timeout(MERGE_CHECK_MS_MAX));
     if (obstacle !== undefined)
       throw new UsageError(
@@ -81,7 +81,7 @@ export async function newRunSettings(
       );
   }
   const chosen = { goal, branch: args.branch, author: args.author ?? settings.author, deliver: made.deliver };
-  const result = await readResultSettings(chosen, repository, childEnvironment(io.env));
+  const result = await readResultSettings(chosen, repository, childProcessEnvironment(io.env));
   const { home } = settings;
   const wish = { setup: [...settings.setup, ...args.setup], yes: args.yes, mayRefuse: !args['dry-run'], home };
   const preparation = await chooseDependencySetup(wish, repository, io);

@@ -22,8 +22,8 @@ import { unsealPaths } from '@drover/sandbox/seal';
 import type { Diagnose } from '@drover/core/diagnosis';
 import type { Io } from '../io.ts';
 import { ripgrepFile } from '@drover/core/tools/files/ripgrep';
-import { gitEnvironment } from '@drover/core/tools/process/environment';
-import { distrustPrograms } from '@drover/core/tools/process/program';
+import { gitProcessEnvironment } from '@drover/core/tools/process/environment';
+import { distrustProgramFolders } from '@drover/core/tools/process/program';
 import { errorCodeOf } from '../start/settings.ts';
 import { stateFolderProblem } from '../start/state-problem.ts';
 import { listGitRunLater } from './git-run-later.ts';
@@ -92,10 +92,10 @@ export async function openContainment(wish: SandboxWish, place: Place): Promise<
   const use = { mode, net: wish.net.map(({ text }) => text), writable: wish.writable };
   // The user has said so; there is no need to say it back.
   const runLater: Containment['runLater'] = (root) =>
-    listGitRunLater({ root: realOf(root), env: gitEnvironment(io.env) });
+    listGitRunLater({ root: realOf(root), env: gitProcessEnvironment(io.env) });
   if (mode === 'off') return { ...containmentInSandbox({ ...use, used: 'off' }, undefined), runLater };
   const distrusted = listDistrustedFolders(io, [project, ...wish.writable]);
-  distrustPrograms(distrusted);
+  distrustProgramFolders(distrusted);
   const found = checkSandboxSuits(await findSandbox(io, state, { avoid: distrusted }), place);
   if (found.works) {
     const { system } = found;

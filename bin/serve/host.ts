@@ -4,7 +4,7 @@ import { batchPatchBetween } from '@drover/coordinator/batch/patches';
 import { openRepository } from '@drover/coordinator/git/repository';
 import { openStore } from '@drover/coordinator/store/store';
 import { DroverError, UsageError } from '@drover/core/errors';
-import { childEnvironment, gitEnvironment } from '@drover/core/tools/process/environment';
+import { childProcessEnvironment, gitProcessEnvironment } from '@drover/core/tools/process/environment';
 import type { ServerInfo } from '@drover/client/wire';
 import type { Host, LandedCommit } from '@drover/server/host';
 import { diagnosticsRedactor } from '../diagnostics.ts';
@@ -68,9 +68,9 @@ async function serveRunDiff(id: string, io: Io): Promise<string | undefined> {
 }
 
 async function servePatch({ repository: top, commit }: LandedCommit, io: Io): Promise<string | undefined> {
-  const env = childEnvironment(io.env);
+  const env = childProcessEnvironment(io.env);
   try {
-    const repository = await openRepository(top, gitEnvironment(io.env));
+    const repository = await openRepository(top, gitProcessEnvironment(io.env));
     const { git } = await openStore({ home: stateFolder(io), repository, env });
     const patch = Buffer.from(await batchPatchBetween(git, `${commit}^`, commit), 'latin1').toString('utf8');
     return (await diagnosticsRedactor(io)).text(patch);

@@ -3,7 +3,7 @@
 import { realpath } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { UsageError } from '@drover/core/errors';
-import { endAllChildren } from '@drover/core/tools/process/child';
+import { endAllChildProcesses } from '@drover/core/tools/process/child';
 import { createApp } from '@drover/server/app';
 import { hostsAt, isLoopback } from '@drover/server/http/guard';
 import { listen, type Listening } from '@drover/server/http/listen';
@@ -58,7 +58,7 @@ export async function runServer({ cwd, address, port, names, json }: Where, type
     tickets,
     page: pageAsset,
   });
-  const stop = watchForStopSignal(io, () => endAllChildren('SIGKILL'));
+  const stop = watchForStopSignal(io, () => endAllChildProcesses('SIGKILL'));
   const listening = await listen(app, { address, port }).catch((error: unknown) => {
     throw new UsageError(cannotListenSentence(address, port, errorCodeOf(error)), { cause: error });
   });

@@ -4,7 +4,7 @@ import type { Input } from '@drover/core/session/execution';
 import type { TurnOutcome } from '@drover/protocol/outcomes';
 import { sessionTools } from '@drover/core/tools/builtin';
 import { skillTools } from '@drover/core/tools/skill';
-import { endAllChildren } from '@drover/core/tools/process/child';
+import { endAllChildProcesses } from '@drover/core/tools/process/child';
 import type { Diagnostics } from '../diagnostics.ts';
 import { exitCodeOfEnding } from '../start/exit-code.ts';
 import type { Io } from '../io.ts';
@@ -37,7 +37,7 @@ export async function executeSession(work: Work, surroundings: Surroundings): Pr
 
   await using opened = new AsyncDisposableStack();
   const stop = opened.adopt(
-    watchForStopSignal(io, () => endAllChildren('SIGKILL')),
+    watchForStopSignal(io, () => endAllChildProcesses('SIGKILL')),
     ({ close }) => close(),
   );
   const person = opened.adopt(Person.at(io), (someone) => someone?.close());

@@ -3,10 +3,10 @@
 // They run before the turn's ending is told, so the journal and every view know which gate failed.
 // A gate that the signal stops has no end; a resume runs the gates again.
 
-import { failureOf } from '@drover/core/agent/limits';
+import { turnFailureOfSignal } from '@drover/core/agent/limits';
 import { ToolError } from '@drover/core/errors';
 import { newId } from '@drover/core/ids';
-import { childEnvironment } from '@drover/core/tools/process/environment';
+import { childProcessEnvironment } from '@drover/core/tools/process/environment';
 import { runShell, type ShellEnd } from '@drover/core/tools/process/run-shell';
 import type { GateEvent } from '@drover/protocol/events';
 import type { Failure } from '@drover/protocol/failures';
@@ -40,11 +40,11 @@ export class Gates {
   async check(emit: (event: GateEvent) => void, signal: AbortSignal): Promise<Failure | undefined> {
     this.#failed = undefined;
     for (const command of this.#options.gates) {
-      if (signal.aborted) return failureOf(signal);
+      if (signal.aborted) return turnFailureOfSignal(signal);
       const about = { command, tree: '', tasks: [] };
       emit({ type: 'gate_start', ...about });
       const { passed, how, lines, durationMs } = await this.#run(command, signal);
-      if (signal.aborted) return failureOf(signal);
+      if (signal.aborted) return turnFailureOfSignal(signal);
       const output = `${lines}${how}`.trimEnd();
       emit({ type: 'gate_end', ...about, passed, flaky: false, output, durationMs });
       if (passed) continue;
@@ -68,7 +68,7 @@ export class Gates {
     const { cwd, sandbox } = this.#options;
     const tail = new Tail();
     const onOutput = (chunk: Buffer): undefined => tail.push(chunk);
-    const command = { script, cwd, env: childEnvironment(this.#io.env), callId: newId('call'), sandbox };
+    const command = { script, cwd, env: childProcessEnvironment(this.#io.env), callId: newId('call'), sandbox };
     try {
       const end = await runShell({ ...command, timeoutMs: GATE_MS_MAX, onOutput }, signal);
       const passed = end.exitCode === 0;

@@ -6,17 +6,17 @@ import { STEPS_MAX_DEFAULT, TEXT_CALL_RETRIES_DEFAULT } from '@drover/core/agent
 import { Session } from '@drover/core/session/session';
 import type { SessionOptions } from '@drover/core/session/session-options';
 import { type SessionJournal, sessionFolder } from '@drover/core/journal/session-journal';
-import { factsOf, type Price } from '@drover/core/model/catalog';
+import { modelFactsOf, type Price } from '@drover/core/model/catalog';
 import type { Message } from '@drover/protocol/messages';
 import type { Provider } from '@drover/core/model/provider';
 import type { Sampling } from '@drover/protocol/model';
 import { defaultRetry } from '@drover/core/model/retry';
 import type { Spent } from '@drover/core/model/spending/spent';
-import { deniedIn } from '@drover/core/permission/denied-paths';
+import { pathsDeniedIn } from '@drover/core/permission/denied-paths';
 import type { Rule } from '@drover/core/permission/rules';
 import { EventRedaction } from '@drover/core/redaction/event-redaction';
-import { removeLeftovers } from '@drover/core/tools/files/leftovers';
-import { childEnvironment } from '@drover/core/tools/process/environment';
+import { removeLeftoverFiles } from '@drover/core/tools/files/leftovers';
+import { childProcessEnvironment } from '@drover/core/tools/process/environment';
 import { servedTools } from '@drover/core/tools/served/served';
 import type { Extensions } from '@drover/core/hooks/extensions';
 import { callHooks } from '@drover/core/hooks/call-hooks';
@@ -86,7 +86,7 @@ export async function containSession(
   const runLater = await containment.runLater(cwd);
   const place = { root: cwd, folder, rules, runLater };
   const contained = await containment.folder?.({ ...place, onConnection: (event) => tell(event) });
-  const cleared = removeLeftovers(cwd); // runs in the background; the session never uses these files
+  const cleared = removeLeftoverFiles(cwd); // runs in the background; the session never uses these files
   return {
     contained,
     runLater,
@@ -106,7 +106,7 @@ export async function openSessionServers(
   { settings, io, diagnostics }: Surroundings,
 ): Promise<OpenServers> {
   const { cwd: top, rules, containment, servers: sources, model } = work;
-  const contextTokens = settings.contextTokens ?? factsOf(model.name).contextTokens;
+  const contextTokens = settings.contextTokens ?? modelFactsOf(model.name).contextTokens;
   const wish = { settings, top, rules, containment, sources, contextTokens, frozenAt: undefined };
   const servers = await openMcpServers(wish, { io, diagnose: diagnostics.diagnose });
   for (const warning of servers.warnings) await printError(io, warning);
@@ -138,13 +138,13 @@ export function openSessionAtWork(
   const { provider, price, asked, store, past, tools, remoteTimeoutMs, spentBefore, stepsBefore } = opened;
   const { contained, runLater } = opened;
   const { session: id } = work;
-  const facts = factsOf(work.model.name);
+  const facts = modelFactsOf(work.model.name);
   const redaction = new EventRedaction(openSecretRedactor(settings));
   // It is called after the session was made.
   const emit = (event: Event) => session.bus.emit(event, {});
   const sandbox = contained?.policy;
   const line = opened.servers.lineFor({ cwd: work.cwd, sandbox, emit, question: asked.ask });
-  const env = childEnvironment(io.env);
+  const env = childProcessEnvironment(io.env);
   const session: Session = new Session({
     id,
     worker: 0,
@@ -168,7 +168,7 @@ export function openSessionAtWork(
       ignore: settings.ignore,
       outputFolder: join(sessionFolder(settings.home, id), 'outputs'),
       ...(contained !== undefined && { sandbox: contained.policy }),
-      ...deniedIn(work.rules, work.cwd),
+      ...pathsDeniedIn(work.rules, work.cwd),
     },
     sandbox: contained === undefined && work.containment.use.used !== 'off' ? 'none' : work.containment.use.used,
     limits: {

@@ -2,7 +2,7 @@
 
 import type { Question } from '@drover/core/agent/calls/calls';
 import type { SessionOptions } from '@drover/core/session/session-options';
-import { judge, type Policy } from '@drover/core/permission/policy';
+import { judgeCall, type Policy } from '@drover/core/permission/policy';
 import { Questions } from '@drover/core/permission/questions';
 import type { Rule } from '@drover/core/permission/rules';
 import { deniedInChatMode, type Mode, policyInChatMode } from '../chat/mode.ts';
@@ -41,7 +41,7 @@ export function terminalPermission(wishes: Wishes, asked: SessionAsked): Pick<Se
   return {
     judge: async (tool, input) => {
       const mode = wishes.mode?.() ?? 'edit';
-      return deniedInChatMode(mode, tool) ?? judge(policyInChatMode(mode, policy), tool, input);
+      return deniedInChatMode(mode, tool) ?? judgeCall(policyInChatMode(mode, policy), tool, input);
     },
     question: (question, signal) => asked.ask(question, signal),
   };

@@ -1,7 +1,7 @@
 // Shows events as they come, and stops while a question stands on the screen.
 
 import { ReaderLost, type Shown } from '@drover/core/bus';
-import { inGroups } from '@drover/core/one-by-one';
+import { iterateInGroups } from '@drover/core/one-by-one';
 import { type Io, print } from '../io.ts';
 import type { View } from '../views/view.ts';
 import type { Person } from './person.ts';
@@ -11,7 +11,7 @@ export type Screen = { readonly view: View; readonly person: Person | undefined;
 export async function showEventsOnTerminal(events: AsyncIterable<Shown>, { view, person, io }: Screen): Promise<void> {
   person?.seesMore();
   try {
-    for await (const group of inGroups(events)) {
+    for await (const group of iterateInGroups(events)) {
       for (const event of group) {
         if (person !== undefined) await person.untilUnasked();
         const room = view.show(event);

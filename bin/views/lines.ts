@@ -8,7 +8,7 @@ import { DeniedCalls } from '@drover/core/permission/denied-calls';
 import type { Shown } from '@drover/core/bus';
 import { fallbackWords, retryWords } from '@drover/protocol/events';
 import { describe, type Failure } from '@drover/protocol/failures';
-import { isCutOff } from '@drover/core/model/partial-answer';
+import { isModelAnswerCutOff } from '@drover/core/model/partial-answer';
 import type { UserMessage } from '@drover/protocol/messages';
 import { type Io, type Output, print } from '../io.ts';
 import { countText, dollarsText, durationText, tokensText } from './text/figures.ts';
@@ -92,7 +92,7 @@ class Lines {
       return '';
     },
     message_end: ({ message }) => {
-      if (isCutOff(message)) return this.#note('discard', CUT_OFF);
+      if (isModelAnswerCutOff(message)) return this.#note('discard', CUT_OFF);
       return this.#options.asked === 'asked shown' && message.role === 'user' ? this.#question(message) : '';
     },
     text_start: () => this.#startText(),

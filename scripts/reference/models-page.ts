@@ -1,6 +1,6 @@
 // The reference page of known models, made from the catalog.
 
-import { factsOf, knownModels, knownProviders } from '@drover/core/model/catalog';
+import { modelFactsOf, knownModels, knownProviders } from '@drover/core/model/catalog';
 import { code, page, table } from './markdown.ts';
 
 const INTRO =
@@ -8,7 +8,7 @@ const INTRO =
 
 export function modelsPage(): string {
   const rows = knownModels.map(({ provider, name }) => {
-    const { contextTokens, outputTokensMax, price } = factsOf(name);
+    const { contextTokens, outputTokensMax, price } = modelFactsOf(name);
     const prices = price && [price.input, price.output, price.cacheRead, price.cacheWrite];
     const figures = prices?.map((each) => String(Number(each.toFixed(4)))) ?? ['', '', '', ''];
     return [

@@ -3,7 +3,7 @@
 
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { headOf, readContents, seal } from '@drover/core/journal/file/format';
+import { journalFileHead, readJournalContents, sealJournalRecord } from '@drover/core/journal/file/format';
 import { Journal } from '@drover/core/journal/file/journal';
 import { journalPath } from '@drover/core/journal/session-journal';
 import type { JsonObject } from '@drover/protocol/json';
@@ -35,18 +35,18 @@ export class Desk {
   }
 
   async records(session: string): Promise<readonly JsonObject[]> {
-    return readContents(await readFile(journalPath(this.home, session))).records;
+    return readJournalContents(await readFile(journalPath(this.home, session))).records;
   }
 
   /** Rewrites the journal, with a fresh seal for every record. */
   async rewrite(
     session: string,
     records: readonly JsonObject[],
-    head: JsonObject = headOf({ session }),
+    head: JsonObject = journalFileHead({ session }),
   ): Promise<void> {
     let sum = '';
     const lines = [head, ...records].map((record) => {
-      const line = seal(record, sum);
+      const line = sealJournalRecord(record, sum);
       sum = line.sum;
       return `${line.text}\n`;
     });

@@ -1,7 +1,13 @@
 // The conversation: estimates, snapshots, and compaction.
 
 import { Conversation } from '@drover/core/conversation/conversation';
-import { applyCut, planCut, planWishedCut, transcript, type Room } from '@drover/core/conversation/compaction';
+import {
+  applyConversationCut,
+  planConversationCut,
+  planWishedConversationCut,
+  conversationTranscript,
+  type Room,
+} from '@drover/core/conversation/compaction';
 import type { Message } from '@drover/protocol/messages';
 import { expect, test } from 'vitest';
 
@@ -128,8 +134,8 @@ const roomOf = (limit: number): Room => ({
 });
 
 test('compaction keeps the task unchanged and marks the summary as background', () => {
-  const cut = planCut(LONG, roomOf(1_500), 0) ?? {};
-  const [task, summary, ...tail] = applyCut(LONG, cut, 'it went well');
+  const cut = planConversationCut(LONG, roomOf(1_500), 0) ?? {};
+  const [task, summary, ...tail] = applyConversationCut(LONG, cut, 'it went well');
   expect(task).toEqual(user('the task'));
   expect(summary).toEqual(user('[What happened before, in short. This is background, not a request.]\n\nit went well'));
   expect(tail).toEqual(LONG.slice(-6));
@@ -139,7 +145,7 @@ test('the cut never separates a call from its result', () => {
   for (let length = 1; length <= LONG.length; length++) {
     for (const limit of [200, 500, 1_000, 1_500]) {
       const history = LONG.slice(0, length);
-      const cut = planCut(history, roomOf(limit), 0);
+      const cut = planConversationCut(history, roomOf(limit), 0);
       if (cut?.tail === undefined) continue;
       expect(history[length - cut.tail]?.role).not.toBe('tool');
     }
@@ -147,7 +153,7 @@ test('the cut never separates a call from its result', () => {
 });
 
 test('each consecutive compaction cuts deeper', () => {
-  const tails = [0, 1, 2].map((inARow) => planCut(LONG, roomOf(1_500), inARow)?.tail);
+  const tails = [0, 1, 2].map((inARow) => planConversationCut(LONG, roomOf(1_500), inARow)?.tail);
   expect(tails).toEqual([6, 2, 0]);
 });
 
@@ -157,29 +163,32 @@ test('old results are shortened before anything is summarised, and only once', (
     results: [{ id, name: 'read', output: 'x'.repeat(9_000), isError: false }],
   });
   const history = [user('the task'), ...['a', 'b', 'c'].flatMap((id) => [calls(id), large(id)])];
-  const cut = planCut(history, roomOf(27_000), 0) ?? {};
+  const cut = planConversationCut(history, roomOf(27_000), 0) ?? {};
   expect(cut).toEqual({ clip: { messages: 5, chars: 2_000 } });
-  const shorter = applyCut(history, cut, undefined);
+  const shorter = applyConversationCut(history, cut, undefined);
   expect(roomOf(0).tokensOf(shorter)).toBeLessThanOrEqual(700 + 2 * 2_000 + 9_000);
-  expect(applyCut(shorter, cut, undefined)).toEqual(shorter);
+  expect(applyConversationCut(shorter, cut, undefined)).toEqual(shorter);
 });
 
 test('a history of only the task, or task and summary, is left alone', () => {
-  const once = applyCut(LONG, { tail: 0 }, 'short');
+  const once = applyConversationCut(LONG, { tail: 0 }, 'short');
   for (const history of [[], LONG.slice(0, 1), once]) {
-    expect([planCut(history, roomOf(50), 0), planWishedCut(history)]).toEqual([undefined, undefined]);
+    expect([planConversationCut(history, roomOf(50), 0), planWishedConversationCut(history)]).toEqual([
+      undefined,
+      undefined,
+    ]);
   }
 });
 
 test('an empty summary is a failure', () => {
-  expect(() => applyCut(LONG, { tail: 0 }, ' \n ')).toThrow('the summary came back empty');
+  expect(() => applyConversationCut(LONG, { tail: 0 }, ' \n ')).toThrow('the summary came back empty');
 });
 
 test('the transcript names each speaker and is clipped at both ends', () => {
-  expect(transcript([user('do it'), calls('c'), result('c'), says('done')], 10_000)).toBe(
+  expect(conversationTranscript([user('do it'), calls('c'), result('c'), says('done')], 10_000)).toBe(
     'USER: do it\n\nCALL read: {"path":"a"}\n\nRESULT of read: text\n\nAGENT: done',
   );
-  const long = transcript([user(`begin${'x'.repeat(9_000)}end`)], 2_000);
+  const long = conversationTranscript([user(`begin${'x'.repeat(9_000)}end`)], 2_000);
   expect(long.length).toBeLessThan(2_100);
   expect(long).toMatch(/^USER: begin.*left out.*end$/s);
 });

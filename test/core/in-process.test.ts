@@ -195,7 +195,9 @@ test('an unawaited rejection crashes no process', async () => {
 test('a message may give up pending calls', async () => {
   const { session, server } = await desk({ answers: [calls('remote'), { text: 'Fine.' }] });
   await execute(session, hello).result();
-  expect(await execute(session, { ...hello, cancelPending: true }).result()).toMatchObject({ status: 'completed' });
+  expect(await execute(session, { ...hello, cancelPending: true }).result()).toMatchObject({
+    status: 'completed',
+  });
   expect(server.rejections).toBe(0);
 });
 

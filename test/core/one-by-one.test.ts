@@ -1,6 +1,6 @@
 // Groups split into items: in order, none lost; leaving early closes the source.
 
-import { inGroups, oneByOne } from '@drover/core/one-by-one';
+import { iterateInGroups, oneByOne } from '@drover/core/one-by-one';
 import { expect, test } from 'vitest';
 
 async function* groupsOf(...groups: readonly (readonly number[])[]): AsyncGenerator<readonly number[]> {
@@ -47,10 +47,10 @@ test('leaving early closes the source, and nothing follows', async () => {
 });
 
 test('a reader of groups gets them as they came, and the rest of a started one', async () => {
-  expect(await Array.fromAsync(inGroups(oneByOne(groupsOf([1, 2], [3]))))).toEqual([[1, 2], [3]]);
+  expect(await Array.fromAsync(iterateInGroups(oneByOne(groupsOf([1, 2], [3]))))).toEqual([[1, 2], [3]]);
   const items = oneByOne(groupsOf([1, 2, 3], [4]));
   await items.next();
-  expect(await Array.fromAsync(inGroups(items))).toEqual([[2, 3], [4]]);
+  expect(await Array.fromAsync(iterateInGroups(items))).toEqual([[2, 3], [4]]);
 });
 
 test('items without groups are a group each', async () => {
@@ -58,7 +58,7 @@ test('items without groups are a group each', async () => {
     yield 1;
     yield 2;
   }
-  expect(await Array.fromAsync(inGroups(single()))).toEqual([[1], [2]]);
+  expect(await Array.fromAsync(iterateInGroups(single()))).toEqual([[1], [2]]);
 });
 
 test('leaving in the middle of a group closes the source', async () => {
@@ -71,6 +71,6 @@ test('leaving in the middle of a group closes the source', async () => {
       isClosed = true;
     }
   }
-  for await (const group of inGroups(oneByOne(source()))) if (group.length > 1) break;
+  for await (const group of iterateInGroups(oneByOne(source()))) if (group.length > 1) break;
   expect(isClosed).toBe(true);
 });

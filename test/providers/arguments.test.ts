@@ -1,6 +1,6 @@
 // A call's arguments as models and servers write them: accepted forms, and those that never run.
 
-import { parseArguments } from '@drover/core/model/wire/arguments';
+import { parseWireArguments } from '@drover/core/model/wire/arguments';
 import { expect, test } from 'vitest';
 
 const twice = (value: unknown): string => JSON.stringify(JSON.stringify(value));
@@ -13,19 +13,19 @@ test.each([
   ['null in a text', '"null"'],
   ['an empty object', ' {} '],
 ])('%s means no arguments', (_, text) => {
-  expect(parseArguments(text)).toEqual({ args: {} });
+  expect(parseWireArguments(text)).toEqual({ args: {} });
 });
 
 test('a problem in long arguments quotes the place of the mistake', () => {
   const text = `{"a": "${'x'.repeat(300)}", oops: 1, "c": "${'y'.repeat(300)}"}`;
-  expect(parseArguments(text)).toEqual({ args: {}, problem: expect.stringContaining('oops') });
+  expect(parseWireArguments(text)).toEqual({ args: {}, problem: expect.stringContaining('oops') });
 });
 
 test.each([
   ['an object', '{"path":"a"}'],
   ['an object in a text', twice({ path: 'a' })],
 ])('%s is the arguments', (_, text) => {
-  expect(parseArguments(text)).toEqual({ args: { path: 'a' } });
+  expect(parseWireArguments(text)).toEqual({ args: { path: 'a' } });
 });
 
 test.each([
@@ -47,5 +47,5 @@ test.each([
     /^the arguments are nested more than 200 deep$/,
   ],
 ])('%s is a reported problem, and leaves no argument', (_, text, problem) => {
-  expect(parseArguments(text)).toEqual({ args: {}, problem: expect.stringMatching(problem) });
+  expect(parseWireArguments(text)).toEqual({ args: {}, problem: expect.stringMatching(problem) });
 });

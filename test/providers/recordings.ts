@@ -2,9 +2,12 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { anthropic, read as readAnthropic } from '@drover/core/model/providers/anthropic';
-import { openaiChat, read as readChat } from '@drover/core/model/providers/openai-chat';
-import { openaiResponses, read as readResponses } from '@drover/core/model/providers/openai-responses';
+import { anthropicProvider, readAnthropicAnswer as readAnthropic } from '@drover/core/model/providers/anthropic';
+import { openaiChatProvider, readChatAnswer as readChat } from '@drover/core/model/providers/openai-chat';
+import {
+  openaiResponsesProvider,
+  readResponsesAnswer as readResponses,
+} from '@drover/core/model/providers/openai-responses';
 import type { ModelEvent } from '@drover/protocol/model';
 import type { Provider, ProviderOptions } from '@drover/core/model/provider';
 import type { Source } from '@drover/core/model/wire/assembly';
@@ -21,9 +24,9 @@ export const readers: Readonly<Record<Api, Reader>> = {
 };
 
 export const providers: Readonly<Record<Api, (options: ProviderOptions) => Provider>> = {
-  anthropic,
-  'openai-responses': openaiResponses,
-  'openai-chat': openaiChat,
+  anthropic: anthropicProvider,
+  'openai-responses': openaiResponsesProvider,
+  'openai-chat': openaiChatProvider,
 };
 
 export const apis: readonly Api[] = ['anthropic', 'openai-responses', 'openai-chat'];

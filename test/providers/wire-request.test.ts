@@ -1,8 +1,8 @@
 // A request in each wire format.
 
-import { toWire as toAnthropic } from '@drover/core/model/providers/anthropic';
-import { toWire as toChat } from '@drover/core/model/providers/openai-chat';
-import { toWire as toResponses } from '@drover/core/model/providers/openai-responses';
+import { toAnthropicRequest as toAnthropic } from '@drover/core/model/providers/anthropic';
+import { toChatRequest as toChat } from '@drover/core/model/providers/openai-chat';
+import { toResponsesRequest as toResponses } from '@drover/core/model/providers/openai-responses';
 import type { ModelRequest } from '@drover/protocol/model';
 import { expect, test } from 'vitest';
 import { REQUEST } from './requests.ts';

@@ -1,12 +1,12 @@
 // Parts of an answer that return to their provider, and parts that are left out.
 
-import { toWire as toAnthropic } from '@drover/core/model/providers/anthropic';
-import { toWire as toChat } from '@drover/core/model/providers/openai-chat';
-import { toWire as toResponses } from '@drover/core/model/providers/openai-responses';
+import { toAnthropicRequest as toAnthropic } from '@drover/core/model/providers/anthropic';
+import { toChatRequest as toChat } from '@drover/core/model/providers/openai-chat';
+import { toResponsesRequest as toResponses } from '@drover/core/model/providers/openai-responses';
 import type { Message } from '@drover/protocol/messages';
 import type { ModelRequest, RequestMessage } from '@drover/protocol/model';
 import type { WireLimits } from '@drover/core/model/provider';
-import { buildRequest } from '@drover/core/model/request';
+import { buildModelRequest } from '@drover/core/model/request';
 import { describe, expect, test } from 'vitest';
 import { decode, finished, providers, readAll, recording, source, type Api } from './recordings.ts';
 import { REQUEST } from './requests.ts';
@@ -66,7 +66,7 @@ describe('content of a provider returns to it', () => {
   const NONE = { headersMs: 1, firstByteMs: 1, silenceMs: 1, progressMs: 1 };
   const says = (text: string): Message => ({ role: 'user', content: [{ type: 'text', text }] });
   const requestOf = (messages: readonly Message[], model: string, limits: WireLimits): ModelRequest =>
-    buildRequest({
+    buildModelRequest({
       provider: { id: source.provider, limits },
       model,
       system: '',

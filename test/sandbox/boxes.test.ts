@@ -13,8 +13,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { keepBoxes } from '@drover/core/tools/process/boxes';
-import { childEnvironment } from '@drover/core/tools/process/environment';
+import { keepProcessBoxes } from '@drover/core/tools/process/boxes';
+import { childProcessEnvironment } from '@drover/core/tools/process/environment';
 import { unsealPaths } from '@drover/sandbox/seal';
 import { expect, onTestFinished, test } from 'vitest';
 import { openLauncher } from '../../bin/run/open-launcher.ts';
@@ -26,7 +26,7 @@ import { allGone, waiting } from '../support/sandbox/waiting.ts';
 inSandbox('a sandbox started ahead', (system) => {
   function keptBox(options?: BoxOptions): Box & { readonly close: () => void } {
     const here = box(system, options);
-    const boxes = keepBoxes(here.policy);
+    const boxes = keepProcessBoxes(here.policy);
     const close = () => boxes[Symbol.dispose]();
     onTestFinished(close);
     return { ...here, close };
@@ -62,7 +62,7 @@ inSandbox('a sandbox started ahead', (system) => {
 
   test('one that is still starting when sandboxes are no longer kept is removed', async () => {
     // The launcher takes a while to start a process.
-    const launcher = openLauncher(childEnvironment(process.env));
+    const launcher = openLauncher(childProcessEnvironment(process.env));
     onTestFinished(() => launcher.close());
     await listening(launcher.address.path);
     const here = keptBox();
@@ -206,7 +206,7 @@ inSandbox('a sandbox started ahead', (system) => {
 
   test('a command has its own environment', async () => {
     const here = keptBox();
-    const env = (WHO: string) => ({ env: { ...childEnvironment(process.env), WHO } });
+    const env = (WHO: string) => ({ env: { ...childProcessEnvironment(process.env), WHO } });
     expect((await runInside(here, 'echo $WHO', env('one'))).output).toBe('one\n');
     await waiting(here);
     expect((await runInside(here, 'echo $WHO', env('two'))).output).toBe('two\n');

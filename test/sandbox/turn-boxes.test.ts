@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { setImmediate as afterEvents } from 'node:timers/promises';
 import type { Provider } from '@drover/core/model/provider';
 import { builtinTools } from '@drover/core/tools/builtin';
-import { keepBoxes } from '@drover/core/tools/process/boxes';
-import { prepareShell, runShell } from '@drover/core/tools/process/run-shell';
+import { keepProcessBoxes } from '@drover/core/tools/process/boxes';
+import { prepareShellProcess, runShell } from '@drover/core/tools/process/run-shell';
 import { remoteTool } from '@drover/core/tools/remote';
 import type { Script } from '@drover/rehearsal/script';
 import { expect, test } from 'vitest';
@@ -55,8 +55,8 @@ inSandbox('sandboxes of a turn', (system) => {
   async function hasBox({ policy }: Box): Promise<boolean> {
     await afterEvents();
     const other = box(system);
-    using _boxes = keepBoxes(other.policy);
-    prepareShell({ cwd: other.root, env: {}, sandbox: other.policy }, 'certain');
+    using _boxes = keepProcessBoxes(other.policy);
+    prepareShellProcess({ cwd: other.root, env: {}, sandbox: other.policy }, 'certain');
     await waiting(other);
     return processesWith(policy.folder).length > 0;
   }

@@ -7,7 +7,7 @@ import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readJournal } from '@drover/core/journal/file/journal';
+import { readJournalFile } from '@drover/core/journal/file/journal';
 import { journalPath } from '@drover/core/journal/session-journal';
 import { startRehearsal } from '@drover/rehearsal/server';
 import { expect, onTestFinished, test } from 'vitest';
@@ -76,6 +76,6 @@ test.runIf(canMount)('a full disk is reported at once, no tool starts, and work 
     .split('\n')
     .map((line) => JSON.parse(line) as { readonly seq: number; readonly type: string })
     .filter(({ type }) => !type.endsWith('_delta'));
-  const kept = (await readJournal(journalPath(env.DROVER_HOME, 's'))).records;
+  const kept = (await readJournalFile(journalPath(env.DROVER_HOME, 's'))).records;
   expect(kept.map(({ seq, type }) => ({ seq, type }))).toEqual(told.map(({ seq, type }) => ({ seq, type })));
 });

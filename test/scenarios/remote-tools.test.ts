@@ -5,7 +5,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { PendingCall, Recorded } from '@drover/protocol/events';
-import { readJournal } from '@drover/core/journal/file/journal';
+import { readJournalFile } from '@drover/core/journal/file/journal';
 import { journalPath } from '@drover/core/journal/session-journal';
 import { defineTool } from '@drover/core/tools/tool';
 import { expect, onTestFinished, test } from 'vitest';
@@ -83,7 +83,7 @@ test('local calls overlap, remote ones outlive every process, each event is ther
   );
   expect(results.map(({ output }) => output)).toEqual(['the first', 'wrote a', 'wrote b', 'the last']);
 
-  const records = (await readJournal(journalPath(home, 's'))).records as unknown as readonly Recorded[];
+  const records = (await readJournalFile(journalPath(home, 's'))).records as unknown as readonly Recorded[];
   const ends = records.flatMap((record) => (record.type === 'tool_execution_end' ? [record.callIndex] : []));
   expect(ends.toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3]);
   const seqs = records.flatMap((record) => (record.seq === undefined ? [] : [record.seq]));

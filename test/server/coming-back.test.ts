@@ -2,7 +2,7 @@
 
 import { DroverClient } from '@drover/client/client';
 import type { Recorded } from '@drover/protocol/events';
-import { readJournal } from '@drover/core/journal/file/journal';
+import { readJournalFile } from '@drover/core/journal/file/journal';
 import { journalPath } from '@drover/core/journal/session-journal';
 import { createSimpleTool } from '@drover/core/tools/tool';
 import { expect, test } from 'vitest';
@@ -45,7 +45,7 @@ test('a slow client is dropped at the bound, reconnects, and misses nothing', as
     if (!event.type.endsWith('_delta')) heard.push(event);
     if (event.type === 'session_end') break;
   }
-  const { records } = await readJournal(journalPath(desk.home, id));
+  const { records } = await readJournalFile(journalPath(desk.home, id));
   expect(heard).toEqual(records.filter(({ type }) => type !== 'partial'));
   expect(lost).toEqual(['this reader is too slow: come back with the number of the last event']);
 });

@@ -1,7 +1,7 @@
 // Sessions over HTTP, through the app alone: started, used, streamed and removed.
 
 import { existsSync } from 'node:fs';
-import { readJournal } from '@drover/core/journal/file/journal';
+import { readJournalFile } from '@drover/core/journal/file/journal';
 import { journalPath, sessionFolder } from '@drover/core/journal/session-journal';
 import { expect, test } from 'vitest';
 import { eventsUntil, isKept, made, said, serveDesk } from '../support/serve/serve-desk.ts';
@@ -43,7 +43,7 @@ test('all durable events are replayed in order, and live ones follow', async () 
   ]);
   const second = await said(desk, id, 'second');
 
-  const { records } = await readJournal(journalPath(desk.home, id));
+  const { records } = await readJournalFile(journalPath(desk.home, id));
   const kept = records.filter(({ type }) => type !== 'partial');
   expect((await heard).filter(isKept).map(({ data }) => data)).toEqual(kept);
   expect(kept.slice(1)).toEqual([...first, ...second].filter(isKept).map(({ data }) => data));

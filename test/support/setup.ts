@@ -2,7 +2,7 @@
 // drover's processes use a launcher as in a run, and git in tests uses a shell. Tests about starting processes choose
 // for themselves.
 
-import { launchWith } from '@drover/core/tools/process/start';
+import { launchProcessesWith } from '@drover/core/tools/process/start';
 import { openLauncher, type RunLauncher } from '../../bin/run/open-launcher.ts';
 import { shell } from './process/run-sync.ts';
 
@@ -11,4 +11,4 @@ const shared = globalThis as { [SHARED]?: RunLauncher };
 
 shell();
 shared[SHARED] ??= openLauncher({ PATH: process.env['PATH'] ?? '' });
-launchWith(shared[SHARED].address);
+launchProcessesWith(shared[SHARED].address);

@@ -6,16 +6,16 @@ import { join } from 'node:path';
 import type { Question } from '@drover/core/agent/calls/calls';
 import type { Decision, Event, Place } from '@drover/protocol/events';
 import type { Admission, Seen, Wanted } from '@drover/core/model/spending/admission';
-import { anthropic } from '@drover/core/model/providers/anthropic';
+import { anthropicProvider } from '@drover/core/model/providers/anthropic';
 import type { Provider } from '@drover/core/model/provider';
 import type { Usage } from '@drover/protocol/messages';
-import { askHere } from '@drover/core/task/asking';
+import { askForTaskHere } from '@drover/core/task/asking';
 import type { Price } from '@drover/core/model/catalog';
 import type { TaskLink } from '@drover/core/task/link';
 import type { TaskOutcome } from '@drover/protocol/outcomes';
 import type { Displaced, ModelSpec, TaskSpec } from '@drover/core/task/task';
 import { NO_SERVERS } from '@drover/core/tools/served/tool-servers';
-import { runDefinitions } from '@drover/core/tools/builtin';
+import { builtinRunDefinitions } from '@drover/core/tools/builtin';
 import type { Rehearsal } from '@drover/rehearsal/server';
 import { type Pool, openPool, type PoolOptions } from '@drover/coordinator/pool/pool';
 import { onTestFinished } from 'vitest';
@@ -30,7 +30,7 @@ export const workerEntry = fileURLToPath(new URL('../../packages/worker/src/entr
 const servers = new Map<string, Provider>();
 
 export const provider: Provider = {
-  ...anthropic({ id: 'anthropic', apiKey: 'none', timeouts: patient }),
+  ...anthropicProvider({ id: 'anthropic', apiKey: 'none', timeouts: patient }),
   stream: (request, signal) => {
     const found = servers.get(request.cacheKey.replace(/-summary$/, ''));
     if (found === undefined) throw new Error(`a request with the key ${request.cacheKey}, and no task has it`);
@@ -60,7 +60,7 @@ export async function taskOn(
     mode: 'write',
     model: scripted(200_000),
     system: 'You are an agent.',
-    tools: runDefinitions(),
+    tools: builtinRunDefinitions(),
     served: [],
     seed: [],
     begin: { content: prompt },
@@ -133,7 +133,7 @@ export function listener(overrides: RunParts = {}): Listener {
     },
     settled: overrides.settled ?? (async () => undefined),
     ask: (order, hooks, signal) =>
-      askHere(
+      askForTaskHere(
         order,
         { route: { ...route, ...overrides.price }, admission: overrides.admission ?? admission, hooks },
         signal,

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { newId } from '@drover/core/ids';
 import type { Json } from '@drover/protocol/json';
-import { childEnvironment } from '@drover/core/tools/process/environment';
+import { childProcessEnvironment } from '@drover/core/tools/process/environment';
 import { runTool, type Tool, type ToolContext, type ToolOutput } from '@drover/core/tools/tool';
 import { onTestFinished } from 'vitest';
 
@@ -37,7 +37,7 @@ export async function workspace(files: Readonly<Record<string, string | Buffer>>
   const context = (signal: AbortSignal = never): ToolContext => ({
     cwd,
     callId: newId('call'),
-    env: childEnvironment(process.env),
+    env: childProcessEnvironment(process.env),
     outputFolder,
     signal,
   });

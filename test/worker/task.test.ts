@@ -5,10 +5,10 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DroverError } from '@drover/core/errors';
 import type { Failure } from '@drover/protocol/failures';
-import { pastOf } from '@drover/core/journal/history';
+import { foldSessionHistory } from '@drover/core/journal/history';
 import type { JsonObject } from '@drover/protocol/json';
 import type { Message } from '@drover/protocol/messages';
-import { parseRule } from '@drover/core/permission/rules';
+import { parsePermissionRule } from '@drover/core/permission/rules';
 import { runTask } from '@drover/worker/task';
 import type { Answer, Script } from '@drover/rehearsal/script';
 import { expect, test } from 'vitest';
@@ -120,7 +120,7 @@ test('a worker is refused plans, and a reading task also writes; it may continue
 
 test('an outcome names the denied calls that stopped the worker', async () => {
   const shell = (command: string) => ({ name: 'shell', args: { command } });
-  const rules = [parseRule('shell(curl*)', 'deny'), parseRule('shell(ls)', 'allow')];
+  const rules = [parsePermissionRule('shell(curl*)', 'deny'), parsePermissionRule('shell(ls)', 'allow')];
   const policy = { rules, yes: false, contained: false };
   const run = async (...answers: readonly Answer[]) => {
     const spec = await taskOn(await rehearsal({ answers }), 'go', { policy });
@@ -216,7 +216,7 @@ test('with a history a task resumes after its last completed step', async () => 
   // Deltas are not stored, so only stored events are places to cut.
   const cuts = first.told.flatMap(({ event: { type } }, at) => (KEPT.has(type) ? [at + 1] : []));
   for (const cut of cuts) {
-    const past = pastOf(records.slice(0, cut));
+    const past = foldSessionHistory(records.slice(0, cut));
     if (past === undefined || past.turn === 0) continue;
     const before = server.requests.length;
     const run = cut % 5 === 0 ? pool.run : runTask;
@@ -232,7 +232,7 @@ test('with a history a task resumes after its last completed step', async () => 
 
 test('a resumed task knows which calls were refused', async () => {
   const answers = [{ calls: [{ name: 'shell', args: { command: 'curl b' } }] }, { text: 'I cannot.' }];
-  const policy = { rules: [parseRule('shell(curl*)', 'deny')], yes: false, contained: false };
+  const policy = { rules: [parsePermissionRule('shell(curl*)', 'deny')], yes: false, contained: false };
   const spec = await taskOn(await rehearsal({ answers, order: 'conversation' }), 'go', { policy });
   const first = listener();
   await runTask(spec, first.link, never);
@@ -241,7 +241,7 @@ test('a resumed task knows which calls were refused', async () => {
   for (const cut of records.keys()) {
     const type = records[cut]?.['type'];
     if (typeof type !== 'string' || !KEPT.has(type)) continue;
-    const past = pastOf(records.slice(0, cut + 1));
+    const past = foldSessionHistory(records.slice(0, cut + 1));
     if (past === undefined || past.turn === 0) continue;
     const { refused } = await runTask({ ...spec, begin: { resume: true }, past }, listener().link, never);
     counts.add(refused.length);

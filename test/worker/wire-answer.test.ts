@@ -8,7 +8,7 @@ import type { Failure } from '@drover/protocol/failures';
 import type { ModelEvent, ModelRequest } from '@drover/protocol/model';
 import { oneByOne } from '@drover/core/one-by-one';
 import type { AskHooks, AskOrder } from '@drover/core/task/asking';
-import { linkOver, serveTask } from '@drover/core/task/wire';
+import { taskLinkOverWire, serveTaskWire } from '@drover/core/task/wire';
 import { expect, onTestFinished, test } from 'vitest';
 import { never, quickRetry } from '../support/agent.ts';
 import { listener, type RunParts } from '../support/task.ts';
@@ -52,12 +52,12 @@ type Answering = (request: ModelRequest, signal: AbortSignal) => AsyncGenerator<
 function wired(answering: Answering, parts: RunParts = {}) {
   const { port1, port2 } = new MessageChannel();
   const run = listener({ ...parts, stream: (request, signal) => oneByOne(answering(request, signal)) });
-  const served = serveTask(port1, run.link, {
+  const served = serveTaskWire(port1, run.link, {
     onBegin: () => undefined,
     onSign: () => undefined,
     onFell: () => undefined,
   });
-  const line = linkOver({ port: port2 }, 1);
+  const line = taskLinkOverWire({ port: port2 }, 1);
   const messages: unknown[] = [];
   port2.on('message', (message) => void messages.push(message));
   const notes: string[] = [];

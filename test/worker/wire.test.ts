@@ -6,7 +6,7 @@ import type { Decision, Event } from '@drover/protocol/events';
 import { DroverError } from '@drover/core/errors';
 import type { Failure } from '@drover/protocol/failures';
 import type { TaskMessage } from '@drover/core/task/link';
-import { linkOver, type Line, type Served, serveTask } from '@drover/core/task/wire';
+import { taskLinkOverWire, type Line, type Served, serveTaskWire } from '@drover/core/task/wire';
 import { expect, onTestFinished, test } from 'vitest';
 import { never } from '../support/agent.ts';
 import { listener, type Listener, type RunParts } from '../support/task.ts';
@@ -35,12 +35,12 @@ function wired(overrides: RunParts = {}): Wired {
   const run = listener(overrides);
   const begun: number[] = [];
   const messages: number[] = [];
-  const served = serveTask(port1, run.link, {
+  const served = serveTaskWire(port1, run.link, {
     onBegin: (thread) => void begun.push(thread),
     onSign: () => void messages.push(messages.length),
     onFell: () => undefined,
   });
-  const line = linkOver({ port: port2 }, 7);
+  const line = taskLinkOverWire({ port: port2 }, 7);
   onTestFinished(() => {
     line.close();
     served.close('ignored');

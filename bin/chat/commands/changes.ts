@@ -2,7 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { changeBetween } from '@drover/core/tools/files/changes';
+import { fileChangeBetween } from '@drover/core/tools/files/changes';
 import { textStyle } from '../../views/text/style.ts';
 import { formatNumberedDiff } from '../output/numbered-diff.ts';
 import type { Chat } from './slash.ts';
@@ -28,7 +28,7 @@ export async function showChatDiff({ talk, cwd, say, print, columns, surrounding
     const now = await bestEffort(readFile(join(cwd, path), 'utf8'));
     if (now === before) continue;
     isEmpty = false;
-    const { diff = '', added, removed } = await changeBetween(path, before ?? '', now ?? '');
+    const { diff = '', added, removed } = await fileChangeBetween(path, before ?? '', now ?? '');
     await say(`${path} (+${added} -${removed})`);
     print(formatNumberedDiff(diff, { style, columns }));
   }

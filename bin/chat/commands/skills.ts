@@ -1,7 +1,7 @@
 // /skill: lists the skills, or gives one to the agent with the next message.
 
 import { UsageError } from '@drover/core/errors';
-import { bodyOf } from '@drover/core/tools/skill';
+import { skillBodyForAgent } from '@drover/core/tools/skill';
 import { suggestion } from '@drover/documents/suggestion';
 import type { Chat } from './slash.ts';
 
@@ -16,6 +16,6 @@ export async function useChatSkill({ talk, say }: Chat, name: string): Promise<v
     const names = skills.map((each) => each.name);
     throw new UsageError(`there is no skill '${name}'${suggestion(name, names) || '; /skill lists what there is'}`);
   }
-  talk.note(bodyOf(skill));
+  talk.note(skillBodyForAgent(skill));
   return say(`the skill ${name} goes along with your next message`);
 }

@@ -5,7 +5,7 @@ import { open } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { imageType } from '@drover/core/tools/read';
+import { imageTypeForReadTool } from '@drover/core/tools/read';
 import type { ImagePart, TextPart } from '@drover/protocol/messages';
 import { bestEffort } from '@drover/core/promises';
 
@@ -49,7 +49,7 @@ async function readImageAttachment(path: string): Promise<ImagePart | undefined>
     const stats = await file.stat();
     if (!stats.isFile() || stats.size > IMAGE_BYTES_MAX) return undefined;
     const bytes = await file.readFile();
-    const mediaType = imageType(bytes.subarray(0, 12));
+    const mediaType = imageTypeForReadTool(bytes.subarray(0, 12));
     return mediaType === undefined ? undefined : { type: 'image', mediaType, data: bytes.toString('base64') };
   } finally {
     await file.close();

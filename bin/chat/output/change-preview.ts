@@ -1,6 +1,6 @@
 // Preview of an edit: its diff with line numbers, above the question whether it may run.
 
-import { changeOf } from '@drover/core/tools/files/preview';
+import { previewFileChange } from '@drover/core/tools/files/preview';
 import type { Style } from '../../views/text/style.ts';
 import type { Preview } from '../../terminal/person.ts';
 import { formatNumberedDiff } from './numbered-diff.ts';
@@ -9,7 +9,7 @@ export type PreviewLooks = { readonly style: Style; readonly columns: () => numb
 
 export function previewChangeInChat(cwd: string, { style, columns }: PreviewLooks): Preview {
   return async ({ tool, input }) => {
-    const diff = await changeOf({ tool, input, cwd });
+    const diff = await previewFileChange({ tool, input, cwd });
     return diff === undefined ? '' : formatNumberedDiff(diff, { style, columns: columns() });
   };
 }

@@ -2,7 +2,7 @@
 
 import type { Recorded } from '@drover/protocol/events';
 import type { JsonObject } from '@drover/protocol/json';
-import { isCutOff } from '@drover/core/model/partial-answer';
+import { isModelAnswerCutOff } from '@drover/core/model/partial-answer';
 import { listStoredEvents } from '../../history/journal.ts';
 
 export function lastTurnForChat(records: readonly JsonObject[]): readonly Recorded[] {
@@ -20,7 +20,7 @@ function isUserMessageEvent(event: Recorded): boolean {
 function isShownInLastTurn(event: Recorded): boolean {
   switch (event.type) {
     case 'message_end':
-      return event.message.role === 'user' || isCutOff(event.message);
+      return event.message.role === 'user' || isModelAnswerCutOff(event.message);
     case 'text_start':
     case 'text_delta':
     case 'text_end':

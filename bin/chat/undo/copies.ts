@@ -5,7 +5,7 @@ import { constants, createReadStream } from 'node:fs';
 import { chmod, copyFile, lstat, mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { UsageError } from '@drover/core/errors';
-import { inside } from '@drover/core/tools/files/paths';
+import { toolPathInside } from '@drover/core/tools/files/paths';
 import { lstatIfThere } from '@drover/core/files/lookup';
 
 const FILE_BYTES_MAX = 20_000_000;
@@ -66,7 +66,7 @@ export class Copies {
 
   /** Makes the file what it was. Throws UsageError if its path leads out of the folder now. */
   async restore({ path, copy, mode }: Copy): Promise<void> {
-    const { real } = await inside(this.#cwd, path).catch((error: unknown) => {
+    const { real } = await toolPathInside(this.#cwd, path).catch((error: unknown) => {
       throw new UsageError(`${path} is not restored: its path leads out of the folder now`, { cause: error });
     });
     if (copy === null) return rm(real, { force: true });

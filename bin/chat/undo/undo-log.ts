@@ -11,7 +11,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { UsageError } from '@drover/core/errors';
-import { tidyPath } from '@drover/core/tools/files/paths';
+import { tidyToolPath } from '@drover/core/tools/files/paths';
 import type { Tool } from '@drover/core/tools/tool';
 import type { Json } from '@drover/protocol/json';
 import { Copies, type Copy } from './copies.ts';
@@ -58,7 +58,7 @@ export class UndoLog {
   before(tool: Tool, input: Json): Promise<void> {
     if (tool.access !== 'write' && tool.access !== 'run') return Promise.resolve();
     this.#last = this.#last.then(() =>
-      tool.access === 'run' ? this.#copyAll() : this.#copy(tool.touches(input).map(tidyPath)),
+      tool.access === 'run' ? this.#copyAll() : this.#copy(tool.touches(input).map(tidyToolPath)),
     );
     return this.#last;
   }

@@ -3,8 +3,8 @@
 import { readFile } from 'node:fs/promises';
 import { longestChainOfPlan } from '@drover/coordinator/plan/graph';
 import { runJournalPath } from '@drover/coordinator/run/journal';
-import { readContents } from '@drover/core/journal/file/format';
-import { keptIds } from '@drover/core/journal/listing';
+import { readJournalContents } from '@drover/core/journal/file/format';
+import { listJournalIds } from '@drover/core/journal/listing';
 import type { Recorded } from '@drover/protocol/events';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { isDone, type RunSettings, type TaskRow } from '@drover/protocol/run';
@@ -50,7 +50,7 @@ export async function estimatePlan(
 
 /** The newest runs with this model that finished at least one task. Journals that are too large are left out. */
 async function readEarlierRuns(home: string, model: string): Promise<readonly Sample[]> {
-  const paths = keptIds(home, 'runs').map((id) => runJournalPath(home, id));
+  const paths = listJournalIds(home, 'runs').map((id) => runJournalPath(home, id));
   const found = await Promise.all(paths.map(async (path) => ({ path, stats: await statIfThere(path) })));
   const newest = found
     .flatMap(({ path, stats }) => (stats !== undefined && stats.size <= JOURNAL_BYTES_MAX ? [{ path, stats }] : []))
@@ -61,7 +61,7 @@ async function readEarlierRuns(home: string, model: string): Promise<readonly Sa
 }
 
 async function readCostSample(path: string, model: string): Promise<Sample | undefined> {
-  const records = readContents(await readFile(path)).records as unknown as readonly Recorded[];
+  const records = readJournalContents(await readFile(path)).records as unknown as readonly Recorded[];
   const start = records.findLast((record) => record.type === 'run_start');
   const end = records.findLast((record) => record.type === 'run_end');
   if (start?.model !== model || end === undefined) return undefined;

@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import { runPlanningOnly } from '@drover/coordinator/plan/planning';
-import { watch } from '@drover/core/agent/limits';
+import { watchTurnLimits } from '@drover/core/agent/limits';
 import { Bus } from '@drover/core/bus';
 import { newId } from '@drover/core/ids';
 import { defaultRetry } from '@drover/core/model/retry';
@@ -11,13 +11,13 @@ import { coordinatorRoute } from '@drover/core/task/models';
 import { rolesOf, type RunSettings } from '@drover/protocol/run';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { NO_SERVERS } from '@drover/core/tools/served/tool-servers';
-import { endAllChildren } from '@drover/core/tools/process/child';
-import { childEnvironment } from '@drover/core/tools/process/environment';
+import { endAllChildProcesses } from '@drover/core/tools/process/child';
+import { childProcessEnvironment } from '@drover/core/tools/process/environment';
 import { chooseRunModels } from '../../model/model-roles.ts';
 import { openModels } from '../../model/open-models.ts';
 import { showEventsOnTerminal } from '../../terminal/show-events.ts';
 import type { Io } from '../../io.ts';
-import { deniedIn } from '@drover/core/permission/denied-paths';
+import { pathsDeniedIn } from '@drover/core/permission/denied-paths';
 import { openSecretRedactor } from '../../secrets/own-secrets.ts';
 import { watchForStopSignal } from '../../stop.ts';
 import { linesView } from '../../views/lines.ts';
@@ -36,7 +36,7 @@ export async function makePlan(
   const wanted = { ...run, models: { plan, work: plan } };
   await using opened = new AsyncDisposableStack();
   const stop = opened.adopt(
-    watchForStopSignal(io, () => endAllChildren('SIGKILL')),
+    watchForStopSignal(io, () => endAllChildProcesses('SIGKILL')),
     ({ close }) => close(),
   );
   const { models } = opened.adopt(
@@ -48,7 +48,7 @@ export async function makePlan(
     ({ close }) => close(),
   );
   const limits = { ...run.taskLimits, ...(run.timeoutMs !== undefined && { timeoutMs: run.timeoutMs }) };
-  const deadline = opened.adopt(watch(limits, stop.signal), (each) => each.stop());
+  const deadline = opened.adopt(watchTurnLimits(limits, stop.signal), (each) => each.stop());
 
   const id = newId('run');
   const redaction = new EventRedaction(openSecretRedactor(settings));
@@ -73,10 +73,10 @@ export async function makePlan(
           ...(run.cap !== undefined && { cap: run.cap }),
           context: {
             cwd: repository.top,
-            env: childEnvironment(io.env),
+            env: childProcessEnvironment(io.env),
             ignore: settings.ignore,
             outputFolder: join(settings.home, 'outputs', id),
-            ...deniedIn(settings.rules, repository.top),
+            ...pathsDeniedIn(settings.rules, repository.top),
           },
         },
       },

@@ -100,7 +100,7 @@ export class Bus {
     const last = this.#lastStreamed;
     // Most deltas continue the last block. Copying the last event costs a fifth of merging three objects.
     this.#lastStreamed =
-      last !== undefined && last.part === event.part && last.type === event.type && isSamePlace(last, place)
+      last !== undefined && last.part === event.part && last.type === event.type && isSamePlaceOnBus(last, place)
         ? { ...last, seq: this.#seq, at: this.#now(), delta: event.delta }
         : { v: 1, seq: this.#seq, at: this.#now(), ...owner, ...place, ...event };
     return this.#lastStreamed;
@@ -177,7 +177,7 @@ export class Reader implements AsyncIterable<Shown> {
     if (this.#ended) return;
     const lossy = EVENTS[event.type].delivery === 'lossy';
     if (lossy && this.#join(event)) return;
-    const size = sizeOf(event);
+    const size = sizeOfBusEvent(event);
     if (lossy && this.#bytes + size > this.#bytesMax / 2) {
       this.#gap = true;
       return;
@@ -229,7 +229,7 @@ export class Reader implements AsyncIterable<Shown> {
   #join(event: Recorded): boolean {
     if (this.#bytes < LAGGING_BYTES) return false;
     const last = this.#queue.at(-1);
-    if (last === undefined || !('delta' in last) || !('delta' in event) || !sameBlock(last, event)) return false;
+    if (last === undefined || !('delta' in last) || !('delta' in event) || !sameBlockOnBus(last, event)) return false;
     if (this.#bytes + event.delta.length * 2 > this.#bytesMax / 2) return false;
     // A reader that reconnects with this number has received both deltas.
     this.#queue[this.#queue.length - 1] = { ...last, seq: event.seq, at: event.at, delta: last.delta + event.delta };
@@ -244,27 +244,27 @@ export class Reader implements AsyncIterable<Shown> {
   }
 }
 
-function isSamePlace(a: Place, b: Place): boolean {
+function isSamePlaceOnBus(a: Place, b: Place): boolean {
   return (
     a.step === b.step && a.turn === b.turn && a.worker === b.worker && a.task === b.task && a.attempt === b.attempt
   );
 }
 
-function sameBlock(a: Recorded, b: Recorded): boolean {
+function sameBlockOnBus(a: Recorded, b: Recorded): boolean {
   if (a.type !== b.type || a.step !== b.step || a.worker !== b.worker || a.turn !== b.turn) return false;
   if ('callId' in a && 'callId' in b) return a.callId === b.callId;
   return 'part' in a && 'part' in b && a.part === b.part;
 }
 
 // Most events are deltas, so their size is computed from the text alone.
-function sizeOf(event: Recorded): number {
-  return 'delta' in event ? ENVELOPE_BYTES + event.delta.length * 2 : sizeOfValue(event);
+function sizeOfBusEvent(event: Recorded): number {
+  return 'delta' in event ? ENVELOPE_BYTES + event.delta.length * 2 : sizeOfBusValue(event);
 }
 
-function sizeOfValue(value: unknown): number {
+function sizeOfBusValue(value: unknown): number {
   if (typeof value === 'string') return value.length * 2;
   if (typeof value !== 'object' || value === null) return 8;
   let size = ENVELOPE_BYTES;
-  for (const key in value) size += key.length + sizeOfValue(value[key as keyof typeof value]);
+  for (const key in value) size += key.length + sizeOfBusValue(value[key as keyof typeof value]);
   return size;
 }

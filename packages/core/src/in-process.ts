@@ -18,7 +18,7 @@ import { join, resolve } from 'node:path';
 import type { Question } from './agent/calls/calls.ts';
 import { STEPS_MAX_DEFAULT, TEXT_CALL_RETRIES_DEFAULT } from './agent/limits.ts';
 import type { Limits, Cap } from '@drover/protocol/limits';
-import { checkTimeout, checkTools, type RemoteResult } from './agent/calls/remote-calls.ts';
+import { checkAgentTools, type RemoteResult } from './agent/calls/remote-calls.ts';
 import { Session } from './session/session.ts';
 import type { Execution, ExecutionResult, Input, SessionStatus } from './session/execution.ts';
 import type { SessionOptions } from './session/session-options.ts';
@@ -31,9 +31,9 @@ import type { Past } from './journal/history.ts';
 import { openSessionJournal, sessionFolder } from './journal/session-journal.ts';
 import {
   defaultTimeouts,
-  factsOf,
+  modelFactsOf,
   knownProviders,
-  parseModel,
+  parseModelLabel,
   wireApis,
   type Api,
   type ModelFacts,
@@ -43,15 +43,15 @@ import type { Provider } from './model/provider.ts';
 import { defaultRetry } from './model/retry.ts';
 import { spentIn } from './model/spending/spent.ts';
 import type { TurnOutcome } from '@drover/protocol/outcomes';
-import { deniedIn } from './permission/denied-paths.ts';
-import { judge, type Policy } from './permission/policy.ts';
+import { pathsDeniedIn } from './permission/denied-paths.ts';
+import { judgeCall, type Policy } from './permission/policy.ts';
 import { Questions, type UserAnswer } from './permission/questions.ts';
 import type { Rule } from './permission/rules.ts';
 import { EventRedaction } from './redaction/event-redaction.ts';
 import { Redactor } from './redaction/redactor.ts';
-import { withoutSecrets } from './redaction/request-redaction.ts';
+import { requestWithoutSecrets } from './redaction/request-redaction.ts';
 import { secretValues } from './redaction/secret-values.ts';
-import { childEnvironment } from './tools/process/environment.ts';
+import { childProcessEnvironment } from './tools/process/environment.ts';
 import type { Tool } from './tools/tool.ts';
 import { bestEffort, handled } from './promises.ts';
 
@@ -131,14 +131,14 @@ export function execute(
   input: ExecuteInput,
   signal: AbortSignal = new AbortController().signal,
 ): ExecuteStream {
-  const execution = session.open().then((opened) => opened.execute(inputOf(input), signal));
-  const result = execution.then(async (begun) => resultOf(await begun.result()));
+  const execution = session.open().then((opened) => opened.execute(inProcessInput(input), signal));
+  const result = execution.then(async (begun) => inProcessResult(await begun.result()));
   // Iteration and result() report a failure. A caller that uses neither must not crash on an unhandled rejection.
   handled(result);
-  return { [Symbol.asyncIterator]: () => eventsOf(execution), result: () => result };
+  return { [Symbol.asyncIterator]: () => inProcessEvents(execution), result: () => result };
 }
 
-async function* eventsOf(execution: Promise<Execution>): AsyncGenerator<Shown> {
+async function* inProcessEvents(execution: Promise<Execution>): AsyncGenerator<Shown> {
   yield* await execution;
 }
 
@@ -156,12 +156,11 @@ export class AgentSession {
       throw new UsageError(
         `${JSON.stringify(id)} is no id for a session: it has up to 128 letters, digits, _ . and -, and begins with a letter or a digit`,
       );
-    checkTools(context.tools);
-    checkTimeout(options.remoteTimeoutMs);
+    checkAgentTools(context.tools, options.remoteTimeoutMs);
     this.id = id;
     this.#context = context;
     this.#options = options;
-    this.#connect = connectionTo(options);
+    this.#connect = inProcessConnection(options);
   }
 
   get status(): SessionStatus {
@@ -219,7 +218,7 @@ export class AgentSession {
 
   async #open(): Promise<Session> {
     const { home, onTrouble = () => undefined } = this.#options;
-    const provider = withoutSecrets(await this.#connect(), keysIn(this.#options));
+    const provider = requestWithoutSecrets(await this.#connect(), inProcessKeys(this.#options));
     if (home === undefined) return this.#make(provider, join(tmpdir(), newId('ses')), undefined);
     const hooks = {
       onTrouble,
@@ -235,9 +234,9 @@ export class AgentSession {
     const { tools, messages = [], system } = this.#context;
     const { env = {}, budget, limits, remoteTimeoutMs } = this.#options;
     const cwd = resolve(this.#context.cwd ?? '.');
-    const { name: model } = parseModel(this.#options.model);
-    const { contextTokens, outputTokensMax, price } = { ...factsOf(model), ...this.#options.facts };
-    const redaction = new EventRedaction(new Redactor([...keysIn(this.#options), ...secretValues(env)]));
+    const { name: model } = parseModelLabel(this.#options.model);
+    const { contextTokens, outputTokensMax, price } = { ...modelFactsOf(model), ...this.#options.facts };
+    const redaction = new EventRedaction(new Redactor([...inProcessKeys(this.#options), ...secretValues(env)]));
     this.#session = new Session({
       id: this.id,
       worker: 0,
@@ -249,12 +248,17 @@ export class AgentSession {
       ...(budget && { cap: budget }),
       tools,
       ...(remoteTimeoutMs !== undefined && { remoteTimeoutMs }),
-      context: { cwd, env: childEnvironment(env), outputFolder, ...deniedIn(this.#options.rules ?? [], cwd) },
+      context: {
+        cwd,
+        env: childProcessEnvironment(env),
+        outputFolder,
+        ...pathsDeniedIn(this.#options.rules ?? [], cwd),
+      },
       ...(system !== undefined && { system }),
       seed: messages,
       limits: { stepsMax: STEPS_MAX_DEFAULT, textCallRetriesMax: TEXT_CALL_RETRIES_DEFAULT, ...limits },
       retry: defaultRetry,
-      ...permissions(cwd, this.#options),
+      ...inProcessPermissions(cwd, this.#options),
       pass: (event, place) => redaction.pass(event, place),
       ...(kept && { store: kept.store }),
       ...(kept?.past && { past: kept.past, spentBefore: spentIn(kept.past) }),
@@ -264,25 +268,25 @@ export class AgentSession {
 }
 
 /** Returns all provider keys given to this program. They are removed from every request. */
-function keysIn({ env = {}, apiKey }: AgentOptions): readonly string[] {
+function inProcessKeys({ env = {}, apiKey }: AgentOptions): readonly string[] {
   const known = knownProviders.flatMap(({ keyEnv }) => env[keyEnv]?.trim() ?? []);
   return apiKey === undefined ? known : [apiKey, ...known];
 }
 
 type Kept = { readonly store: Store; readonly past: Past | undefined };
 
-function inputOf(input: ExecuteInput): Input {
+function inProcessInput(input: ExecuteInput): Input {
   if ('resume' in input) return input;
   if (!('role' in input)) return { results: input };
   const { content, cancelPending = false } = input;
   return { content, cancelPending };
 }
 
-function resultOf({ outcome, messages, pending, usage, cost }: ExecutionResult): ExecuteResult {
-  return { ...endingOf(outcome, pending), messages, usage, ...(cost !== undefined && { cost }) };
+function inProcessResult({ outcome, messages, pending, usage, cost }: ExecutionResult): ExecuteResult {
+  return { ...inProcessEnding(outcome, pending), messages, usage, ...(cost !== undefined && { cost }) };
 }
 
-function endingOf(outcome: TurnOutcome, pending: readonly PendingCall[]): Ending {
+function inProcessEnding(outcome: TurnOutcome, pending: readonly PendingCall[]): Ending {
   switch (outcome.status) {
     case 'done':
       return { status: 'completed' };
@@ -297,9 +301,9 @@ function endingOf(outcome: TurnOutcome, pending: readonly PendingCall[]): Ending
 }
 
 /** Checks the provider options at once; the returned function connects. */
-function connectionTo(options: AgentOptions): () => Promise<Provider> {
+function inProcessConnection(options: AgentOptions): () => Promise<Provider> {
   const { env = {} } = options;
-  const { provider: id } = parseModel(options.model);
+  const { provider: id } = parseModelLabel(options.model);
   const known = knownProviders.find((each) => each.id === id);
   const api = options.api ?? known?.api;
   if (api === undefined) {
@@ -320,7 +324,10 @@ function connectionTo(options: AgentOptions): () => Promise<Provider> {
 
 type Asking = { readonly signal: AbortSignal; readonly fail: (error: unknown) => void };
 
-function permissions(root: string, { rules = [], ask }: AgentOptions): Pick<SessionOptions, 'judge' | 'question'> {
+function inProcessPermissions(
+  root: string,
+  { rules = [], ask }: AgentOptions,
+): Pick<SessionOptions, 'judge' | 'question'> {
   const asking = new Map<string, Asking>(); // by requestId
   const put = async (question: Question): Promise<void> => {
     const { signal, fail } = asking.get(question.requestId) ?? {};
@@ -343,7 +350,7 @@ function permissions(root: string, { rules = [], ask }: AgentOptions): Pick<Sess
     remembered: questions.remembered,
   };
   return {
-    judge: (tool, input) => judge(policy, tool, input),
+    judge: (tool, input) => judgeCall(policy, tool, input),
     question: async (question, signal) => {
       if (ask === undefined)
         return { allowed: false, by: 'nobody', always: false, reason: `${question.why}, and nobody is there to ask` };

@@ -2,7 +2,7 @@
 //
 // An answer may stream a thousand items a second, and a generator that yields each item awaits twice for every one.
 // This iterator awaits only once per group. A consumer that awaits nothing between items can read whole groups
-// with `inGroups`.
+// with `iterateInGroups`.
 
 const OVER = { value: undefined, done: true } as const;
 
@@ -11,9 +11,9 @@ export function oneByOne<Item>(groups: AsyncGenerator<readonly Item[]>): AsyncIt
 }
 
 /** Returns the items in the groups in which they arrived. */
-export function inGroups<Item>(items: AsyncIterable<Item>): AsyncIterable<readonly Item[]> {
+export function iterateInGroups<Item>(items: AsyncIterable<Item>): AsyncIterable<readonly Item[]> {
   const iterator = items[Symbol.asyncIterator]();
-  return iterator instanceof OneByOne ? (iterator as OneByOne<Item>).inGroups() : alone(iterator);
+  return iterator instanceof OneByOne ? (iterator as OneByOne<Item>).inGroups() : iterateOneByOne(iterator);
 }
 
 class OneByOne<Item> implements AsyncIterableIterator<Item> {
@@ -60,6 +60,6 @@ class OneByOne<Item> implements AsyncIterableIterator<Item> {
   }
 }
 
-async function* alone<Item>(iterator: AsyncIterator<Item>): AsyncGenerator<readonly Item[]> {
+async function* iterateOneByOne<Item>(iterator: AsyncIterator<Item>): AsyncGenerator<readonly Item[]> {
   for await (const item of { [Symbol.asyncIterator]: () => iterator }) yield [item];
 }

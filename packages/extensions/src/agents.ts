@@ -9,7 +9,7 @@
 import { basename } from 'node:path';
 import type { Agent } from '@drover/protocol/plan';
 import { isJsonObject, type Json } from '@drover/protocol/json';
-import { TOOL_NAMES, usualName } from '@drover/core/permission/tool-names';
+import { TOOL_NAMES, usualToolNameOfRule } from '@drover/core/permission/tool-names';
 import { type FrontMatter, namesField, readFrontMatter, textField } from './front-matter.ts';
 import type { SourceFile } from './source.ts';
 
@@ -136,7 +136,7 @@ function toolsOf({ tools, disallowed, place }: Written, warnings: string[]): rea
 function droverTools(name: string): readonly string[] {
   if (name.startsWith('mcp__')) return [name];
   const lower = name.toLowerCase();
-  const usual = TOOL_NAMES.includes(lower) ? lower : usualName(lower);
+  const usual = TOOL_NAMES.includes(lower) ? lower : usualToolNameOfRule(lower);
   if (usual === undefined) return [];
   // Other agents look at folders with glob, and at history with the shell.
   if (usual === 'glob') return ['glob', 'list'];

@@ -9,8 +9,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { isMainThread, parentPort, threadId } from 'node:worker_threads';
 import type { TaskOutcome } from '@drover/protocol/outcomes';
 import type { Order, SignOfLife } from '@drover/core/task/order';
-import { type Line, linkOver } from '@drover/core/task/wire';
-import { launchWith } from '@drover/core/tools/process/start';
+import { type Line, taskLinkOverWire } from '@drover/core/task/wire';
+import { launchProcessesWith } from '@drover/core/tools/process/start';
 import { runTask } from './task.ts';
 
 const SIGN_EVERY_MS = 1_000;
@@ -26,10 +26,10 @@ if (!isMainThread) {
 }
 
 export async function work(order: Order, run = runTask): Promise<TaskOutcome | undefined> {
-  launchWith(order.launcher);
+  launchProcessesWith(order.launcher);
   // Warm-up order: importing this module was the purpose.
   if ('warm' in order) return undefined;
-  const line = linkOver(order, threadId);
+  const line = taskLinkOverWire(order, threadId);
   using _signs = signsOfLife();
   try {
     return await current.run(line, () => run(order.spec, line.link, line.signal));

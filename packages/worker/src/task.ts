@@ -6,7 +6,7 @@
 //   3. A worker cannot plan. A task in read mode cannot use tools that write.
 
 import type { Verdict } from '@drover/core/agent/calls/calls';
-import { failureOf } from '@drover/core/agent/limits';
+import { turnFailureOfSignal } from '@drover/core/agent/limits';
 import type { ExecutionResult } from '@drover/core/session/execution';
 import { Inbox } from '@drover/core/session/inbox';
 import { Session } from '@drover/core/session/session';
@@ -17,27 +17,27 @@ import type { Json } from '@drover/protocol/json';
 import type { Message } from '@drover/protocol/messages';
 import type { ModelRoute } from '@drover/core/model/fallback';
 import { NO_SPENDING, spentIn, type Spent } from '@drover/core/model/spending/spent';
-import { deniedIn } from '@drover/core/permission/denied-paths';
-import { judge, type Policy } from '@drover/core/permission/policy';
-import { askOver } from '@drover/core/task/asking';
+import { pathsDeniedIn } from '@drover/core/permission/denied-paths';
+import { judgeCall, type Policy } from '@drover/core/permission/policy';
+import { askRunOverLink } from '@drover/core/task/asking';
 import { callHooks } from '@drover/core/hooks/call-hooks';
 import type { TaskLink } from '@drover/core/task/link';
-import { ownMessages, summaryIn } from '@drover/core/task/summary';
+import { ownMessagesOfTask, taskSummaryIn } from '@drover/core/task/summary';
 import type { ModelSpec, TaskSpec } from '@drover/core/task/task';
 import type { TaskMode } from '@drover/protocol/plan';
 import type { TaskOutcome } from '@drover/protocol/outcomes';
-import { runTools } from '@drover/core/tools/builtin';
+import { builtinRunTools } from '@drover/core/tools/builtin';
 import { servedTools } from '@drover/core/tools/served/served';
 import { SKILL } from '@drover/core/tools/skill';
 import { SUBMIT_PLAN } from '@drover/core/tools/submit-plan';
 import { SUBMIT_RESULT } from '@drover/core/tools/submit-result';
-import { distrustPrograms } from '@drover/core/tools/process/program';
+import { distrustProgramFolders } from '@drover/core/tools/process/program';
 import type { Tool } from '@drover/core/tools/tool';
 
 export async function runTask(spec: TaskSpec, link: TaskLink, signal: AbortSignal): Promise<TaskOutcome> {
-  distrustPrograms(spec.sandbox?.distrusted ?? []);
+  distrustProgramFolders(spec.sandbox?.distrusted ?? []);
   const { past, seed, begin } = spec;
-  const before = ownMessages(past?.messages ?? [], seed.length);
+  const before = ownMessagesOfTask(past?.messages ?? [], seed.length);
   const tally = { spent: past === undefined ? NO_SPENDING : spentIn(past) }; // of the whole attempt
   // The attempt was complete before the crash; only its outcome was lost.
   if (past?.ending === 'done' && 'resume' in begin)
@@ -89,7 +89,7 @@ function openSession(spec: TaskSpec, link: TaskLink): Session {
     ...routeOf(model),
     fallbacks: fallbacks.map(routeOf),
     ...(model.charsPerToken !== undefined && { charsPerToken: model.charsPerToken }),
-    tools: [...runTools(noPlans, spec.skills), ...servedTools(spec.served, link.callServed)],
+    tools: [...builtinRunTools(noPlans, spec.skills), ...servedTools(spec.served, link.callServed)],
     definitions: spec.tools,
     context: {
       cwd: workspace,
@@ -97,14 +97,14 @@ function openSession(spec: TaskSpec, link: TaskLink): Session {
       ignore: spec.ignore,
       outputFolder: spec.outputFolder,
       ...(sandbox !== undefined && { sandbox }),
-      ...deniedIn(spec.policy.rules, workspace),
+      ...pathsDeniedIn(spec.policy.rules, workspace),
     },
     system: spec.system,
     seed: spec.seed,
     cacheKey: spec.cacheKey,
     limits: spec.limits,
     retry: spec.retry,
-    ask: askOver(link),
+    ask: askRunOverLink(link),
     judge: async (tool, input) => narrowed(spec, tool) ?? judgeInRole(mode, policy, tool, input),
     question: link.question,
     inbox: inboxOf(link),
@@ -143,7 +143,7 @@ async function judgeInRole(mode: TaskMode, policy: Policy, tool: Tool, input: Js
   if (tool.name === SUBMIT_PLAN) return { effect: 'deny', why: 'workers cannot plan; do the task yourself' };
   if (mode === 'read' && tool.access === 'write')
     return { effect: 'deny', why: 'this task is to look, and to change nothing' };
-  return judge(policy, tool, input);
+  return judgeCall(policy, tool, input);
 }
 
 type End = Pick<TaskOutcome, 'status' | 'failure'>;
@@ -153,7 +153,7 @@ function endOf({ outcome }: ExecutionResult, signal: AbortSignal): End {
     case 'done':
       return { status: 'finished' };
     case 'cancelled':
-      return { status: 'cancelled', failure: failureOf(signal) };
+      return { status: 'cancelled', failure: turnFailureOfSignal(signal) };
     case 'incomplete':
     case 'error':
       return { status: statusOf(outcome.failure, signal), failure: outcome.failure };
@@ -164,11 +164,11 @@ function endOf({ outcome }: ExecutionResult, signal: AbortSignal): End {
 
 /** Returns `cancelled` if the run's signal ended the task, else `failed`, for example at a limit of the task. */
 function statusOf({ kind }: Failure, signal: AbortSignal): 'cancelled' | 'failed' {
-  return signal.aborted && kind === failureOf(signal).kind ? 'cancelled' : 'failed';
+  return signal.aborted && kind === turnFailureOfSignal(signal).kind ? 'cancelled' : 'failed';
 }
 
 type Told = Omit<TaskOutcome, 'summary'> & { readonly said: readonly Message[] };
 
 function outcomeOf({ said, ...told }: Told): TaskOutcome {
-  return { ...told, summary: summaryIn(said) };
+  return { ...told, summary: taskSummaryIn(said) };
 }

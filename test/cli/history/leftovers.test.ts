@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { temporaryName } from '@drover/core/tools/files/leftovers';
+import { temporaryFileName } from '@drover/core/tools/files/leftovers';
 import { expect, test } from 'vitest';
 import { Desk } from '../desk.ts';
 
@@ -18,11 +18,11 @@ const OF_AN_OLDER_VERSION = '.a.txt.0123456789ab.drover-new';
 
 test('the next start removes a killed process’s leftovers, and no other files', async () => {
   const desk = await Desk.with('answers: [{text: Done.}]');
-  const dead = temporaryName('a.txt', deadPid());
+  const dead = temporaryFileName('a.txt', deadPid());
   const files = {
     gone: [dead, `src/deep/${dead}`, `old/${OF_AN_OLDER_VERSION}`],
     kept: [
-      temporaryName('b.txt', process.pid), // its writer is alive
+      temporaryFileName('b.txt', process.pid), // its writer is alive
       OF_AN_OLDER_VERSION, // recent, by an unknown writer
       '.env.drover-new',
       'a.txt',

@@ -2,7 +2,7 @@
 
 import { readdir } from 'node:fs/promises';
 import type { Recorded } from '@drover/protocol/events';
-import { retell } from '@drover/core/journal/retelling';
+import { retellJournal } from '@drover/core/journal/retelling';
 import type { JsonObject } from '@drover/protocol/json';
 import { NO_USAGE } from '@drover/core/model/spending/usage';
 import { expect, test } from 'vitest';
@@ -42,7 +42,7 @@ test('replay --json prints the events of a run as recorded', async () => {
     .trimEnd()
     .split('\n')
     .map((line) => JSON.parse(line) as unknown);
-  expect([code, told]).toEqual([0, retell(await shelf.recordsOf(RUN))]);
+  expect([code, told]).toEqual([0, retellJournal(await shelf.recordsOf(RUN))]);
   expect((await shelf.drover(['replay', RUN, '--view', 'silent'])).stdout).toBe('');
 });
 
@@ -115,7 +115,7 @@ test('replay shows and then retracts partial answers of each worker after a cras
   const note = (worker: number, text: string) =>
     ({ ...at, ...place(worker), seq: worker, type: 'partial', part: 0, kind: 'text', from: 0, text }) as JsonObject;
   const resumed = { ...at, seq: 9, type: 'run_start', resumed: true } as JsonObject;
-  const told = retell([note(1, 'half'), note(2, 'an'), note(1, ' an answer'), resumed]);
+  const told = retellJournal([note(1, 'half'), note(2, 'an'), note(1, ' an answer'), resumed]);
   const discarded = { type: 'attempt_discarded', reason: 'drover was stopped before the answer was whole' };
   expect(told).toEqual([
     { ...at, ...place(1), seq: 1, type: 'text_delta', part: 0, delta: 'half' },

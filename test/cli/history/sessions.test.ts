@@ -2,7 +2,7 @@
 
 import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { headOf, readContents, seal } from '@drover/core/journal/file/format';
+import { journalFileHead, readJournalContents, sealJournalRecord } from '@drover/core/journal/file/format';
 import { journalPath } from '@drover/core/journal/session-journal';
 import { expect, test } from 'vitest';
 import { main } from '../../../bin/drover.ts';
@@ -32,7 +32,7 @@ async function deskWithSessions(): Promise<Desk> {
   await desk.rewrite('busy', (await desk.records('busy')).slice(0, 6));
   const broken = journalPath(desk.home, 'broken');
   await writeFile(broken, (await readFile(broken, 'utf8')).replace('Nothing there.', 'Nothing here.'));
-  await desk.rewrite('future', await desk.records('future'), { ...headOf({ session: 'future' }), journal: 2 });
+  await desk.rewrite('future', await desk.records('future'), { ...journalFileHead({ session: 'future' }), journal: 2 });
   await desk.occupy('busy');
   return desk;
 }
@@ -283,9 +283,9 @@ test('logs --follow checks new records and names a damaged line', async () => {
   const following = main(['logs', 's', '--follow', '--json'], fake.io);
   const told = () => fake.stdout.split('\n').slice(0, -1);
   while (told().length < before.length) await new Promise((resolve) => setTimeout(resolve, 5));
-  const { lastSum } = readContents(await readFile(path));
-  const good = seal({ v: 1, seq: 99, type: 'warning', message: 'good' }, lastSum);
-  const bad = seal({ v: 1, seq: 100, type: 'warning', message: 'bad' }, lastSum); // sealed as if the good record were missing
+  const { lastSum } = readJournalContents(await readFile(path));
+  const good = sealJournalRecord({ v: 1, seq: 99, type: 'warning', message: 'good' }, lastSum);
+  const bad = sealJournalRecord({ v: 1, seq: 100, type: 'warning', message: 'bad' }, lastSum); // sealed as if the good record were missing
   await appendFile(path, `${good.text}\n${bad.text}\n`);
   expect(await following).toBe(2);
   expect(told().length).toBe(before.length + 1);

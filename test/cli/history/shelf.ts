@@ -4,7 +4,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { runJournalPath } from '@drover/coordinator/run/journal';
 import type { Owner, Recorded } from '@drover/protocol/events';
-import { headOf, readContents, seal } from '@drover/core/journal/file/format';
+import { journalFileHead, readJournalContents, sealJournalRecord } from '@drover/core/journal/file/format';
 import { journalPath } from '@drover/core/journal/session-journal';
 import type { JsonObject } from '@drover/protocol/json';
 import { drover, type Given, type Ran, temporaryFolder } from '../fake-io.ts';
@@ -42,14 +42,14 @@ export class Shelf {
   }
 
   async recordsOf(id: string): Promise<readonly JsonObject[]> {
-    return readContents(await readFile(runJournalPath(this.home, id))).records;
+    return readJournalContents(await readFile(runJournalPath(this.home, id))).records;
   }
 }
 
 async function keep(path: string, owner: Owner, records: readonly JsonObject[]): Promise<void> {
   let sum = '';
-  const lines = [headOf(owner), ...records].map((record) => {
-    const line = seal(record, sum);
+  const lines = [journalFileHead(owner), ...records].map((record) => {
+    const line = sealJournalRecord(record, sum);
     sum = line.sum;
     return `${line.text}\n`;
   });

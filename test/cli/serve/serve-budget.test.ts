@@ -2,7 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { DroverClient } from '@drover/client/client';
-import { isLive } from '@drover/core/journal/sessions';
+import { isSessionLive } from '@drover/core/journal/sessions';
 import { expect, test } from 'vitest';
 import { RunDesk } from '../../support/run/run-desk.ts';
 import { servedApp } from '../../support/serve/served-app.ts';
@@ -26,7 +26,7 @@ test('a session closed while idle resumes with the rest of its budget', async ()
   const session = await client.session({});
   const first = await session.execute('one');
   const done = await first.result();
-  await expect.poll(() => isLive(home, session.id), PATIENT).toBe(false);
+  await expect.poll(() => isSessionLive(home, session.id), PATIENT).toBe(false);
   const second = await (await session.execute('two')).result();
   const { cost } = await session.snapshot();
 

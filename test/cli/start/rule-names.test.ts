@@ -3,7 +3,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { TOOL_NAMES } from '@drover/core/permission/tool-names';
-import { runDefinitions, sessionTools } from '@drover/core/tools/builtin';
+import { builtinRunDefinitions, sessionTools } from '@drover/core/tools/builtin';
 import { expect, test } from 'vitest';
 import { readPermissionRule, readServedToolRule } from '../../../bin/permission/rule-names.ts';
 import { loadSettings } from '../../../bin/start/settings.ts';
@@ -19,7 +19,7 @@ async function withConfig(text: string): Promise<string> {
 }
 
 test('rules know every tool name', () => {
-  const names = [...sessionTools, ...runDefinitions()].map(({ name }) => name).concat(FIND_TOOLS, SKILL);
+  const names = [...sessionTools, ...builtinRunDefinitions()].map(({ name }) => name).concat(FIND_TOOLS, SKILL);
   expect([...TOOL_NAMES].sort()).toEqual([...new Set(names)].sort());
 });
 

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { programOn } from '@drover/core/tools/process/program';
+import { findProgramOn } from '@drover/core/tools/process/program';
 import { calls, planned, RunDesk, says, statuses } from '../../support/run/run-desk.ts';
 import { drover, FakeIo, temporaryFolder } from '../fake-io.ts';
 import { main } from '../../../bin/drover.ts';
@@ -16,7 +16,7 @@ const MISSING = 'bubblewrap (bwrap) is not installed';
 async function pathWithoutBubblewrap(): Promise<string> {
   const folder = await temporaryFolder();
   for (const name of ['git', 'bash', 'sh', 'true', 'touch', 'node']) {
-    const file = programOn(process.env['PATH'] ?? '', name);
+    const file = findProgramOn(process.env['PATH'] ?? '', name);
     if (file !== undefined) await symlink(file, join(folder, name));
   }
   return folder;

@@ -3,7 +3,7 @@
 import type { Event } from '@drover/protocol/events';
 import type { Admitted } from '@drover/core/model/spending/admission';
 import { Pot } from '@drover/core/model/spending/budget';
-import { costOf } from '@drover/core/model/catalog';
+import { modelCostOf } from '@drover/core/model/catalog';
 import { sumUsage, NO_USAGE } from '@drover/core/model/spending/usage';
 import type { Usage } from '@drover/protocol/messages';
 import { RunAdmission, type RunAdmissionOptions } from '@drover/coordinator/admission/admission';
@@ -110,9 +110,9 @@ proves('budget.holds', 'fifty concurrent workers never exceed a dollar cap, at a
   expect(Math.max(...spent)).toBeLessThanOrEqual(cap.usd);
   const total = results.reduce((sum, { usage }) => sumUsage(sum, usage), NO_USAGE);
   expect(admission.balance).toMatchObject({ usage: total, reserved: 0 });
-  expect(costOf(total, PRICE)).toBeLessThanOrEqual(cap.usd);
+  expect(modelCostOf(total, PRICE)).toBeLessThanOrEqual(cap.usd);
   // Most of the budget is spent, and not lost in reservations.
-  expect(costOf(total, PRICE)).toBeGreaterThan(cap.usd * 0.8);
+  expect(modelCostOf(total, PRICE)).toBeGreaterThan(cap.usd * 0.8);
   expect(server.requests.filter(({ status }) => status !== 200)).toEqual([]);
   const endings = results.map(({ outcome }) => ('failure' in outcome ? outcome.failure.kind : outcome.status));
   expect(new Set(endings)).toEqual(new Set(['limit.reached']));

@@ -6,13 +6,13 @@ import { gitAt, type Git } from '@drover/coordinator/git/git';
 import { type Checkout, gateResultKey, type GateResult } from '@drover/coordinator/merge/gate';
 import { type Arrival, type ExpectedTask, MergeTrain, type TrainEvent } from '@drover/coordinator/merge/train';
 import { type NewCommit, writeStoreCommit } from '@drover/coordinator/store/store-writing';
-import { childEnvironment } from '@drover/core/tools/process/environment';
+import { childProcessEnvironment } from '@drover/core/tools/process/environment';
 import { runSync } from '../../support/process/run-sync.ts';
 import { never, temporaryFolder } from '../../support/workspace.ts';
 
 export const RUN = 'run_1';
 const WHEN = '2026-03-04T05:06:07.890Z';
-export const env = childEnvironment(process.env);
+export const env = childProcessEnvironment(process.env);
 
 /** The content of a file; undefined removes it, and a mode makes it a link or an executable. */
 type Content = string | Buffer | { readonly mode: '100755' | '120000'; readonly data: string } | undefined;

@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, statSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { DroverError } from '@drover/core/errors';
 import { type NewCommit, writeStoreBranch, writeStoreCommit } from '@drover/coordinator/store/store-writing';
-import { childEnvironment } from '@drover/core/tools/process/environment';
+import { childProcessEnvironment } from '@drover/core/tools/process/environment';
 import { describe, expect, test } from 'vitest';
 import { runSync } from '../../support/process/run-sync.ts';
 import { temporaryFolder } from '../../support/workspace.ts';
@@ -22,7 +22,7 @@ const MESSAGES = ['one line', 'subject\n\nbody\n', '', 'ends with many\n\n\n', '
 async function store(objectFormat: 'sha1' | 'sha256') {
   const gitDir = join(await temporaryFolder(), 'store.git');
   const git = (args: readonly string[], input = '', more = {}): string => {
-    const env = { ...childEnvironment(process.env), ...more };
+    const env = { ...childProcessEnvironment(process.env), ...more };
     return runSync('git', ['--git-dir', gitDir, ...args], { cwd: '/', env, input }).toString();
   };
   runSync('git', ['init', '--quiet', '--bare', `--object-format=${objectFormat}`, gitDir], { cwd: '/' });

@@ -1,6 +1,6 @@
 // Limits of a turn: steps, tokens, money and idle time.
 
-import { failureOf, STEPS_MAX_DEFAULT, watch } from '@drover/core/agent/limits';
+import { turnFailureOfSignal, STEPS_MAX_DEFAULT, watchTurnLimits } from '@drover/core/agent/limits';
 import { builtinTools } from '@drover/core/tools/builtin';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { agentOn, quickRetry } from '../../support/agent.ts';
@@ -78,7 +78,7 @@ test('time in which the user thinks about a question counts against no limit', (
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
   onTestFinished(() => void vi.useRealTimers());
   const limits = { stepsMax: 1, textCallRetriesMax: 0, timeoutMs: 10_000, idleMs: 4_000 };
-  const { signal, hold, progress } = watch(limits, new AbortController().signal);
+  const { signal, hold, progress } = watchTurnLimits(limits, new AbortController().signal);
   vi.advanceTimersByTime(3_000);
   const [first, second] = [hold(), hold()];
   vi.advanceTimersByTime(60_000);
@@ -91,5 +91,5 @@ test('time in which the user thinks about a question counts against no limit', (
   }
   expect(signal.aborted).toBe(false);
   vi.advanceTimersByTime(1_500);
-  expect(failureOf(signal)).toMatchObject({ limit: 'time', message: 'the time limit of 10 s is reached' });
+  expect(turnFailureOfSignal(signal)).toMatchObject({ limit: 'time', message: 'the time limit of 10 s is reached' });
 });

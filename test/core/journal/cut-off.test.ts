@@ -1,8 +1,8 @@
 // Journals that end in the middle of an answer: the next process that opens one retracts it.
 
 import type { JsonObject } from '@drover/protocol/json';
-import { Journal, readJournal } from '@drover/core/journal/file/journal';
-import { retell } from '@drover/core/journal/retelling';
+import { Journal, readJournalFile } from '@drover/core/journal/file/journal';
+import { retellJournal } from '@drover/core/journal/retelling';
 import { journalPath, openSessionJournal } from '@drover/core/journal/session-journal';
 import { openRunJournal, runJournalPath } from '@drover/coordinator/run/journal';
 import { expect, test } from 'vitest';
@@ -33,7 +33,7 @@ test('opening a journal that ends in an answer writes attempt_discarded, once', 
   await first.close();
   const second = await openSessionJournal(home, 's', HOOKS);
   await second.close();
-  const { records } = await readJournal(journalPath(home, 's'));
+  const { records } = await readJournalFile(journalPath(home, 's'));
   expect(records.slice(4)).toEqual([
     {
       v: 1,
@@ -54,8 +54,8 @@ test('replay tells what was noted of the answer before it retracts it', async ()
   const home = await written([START, answering, beginning, noted]);
   const { close } = await openSessionJournal(home, 's', HOOKS);
   await close();
-  const { records } = await readJournal(journalPath(home, 's'));
-  const told = retell(records, false).map((event) => ('delta' in event ? event.delta : event.type));
+  const { records } = await readJournalFile(journalPath(home, 's'));
+  const told = retellJournal(records, false).map((event) => ('delta' in event ? event.delta : event.type));
   expect(told).toEqual(['session_start', 'message_start', 'text_start', 'Half a', 'attempt_discarded']);
 });
 
@@ -67,7 +67,7 @@ test.each([
   const home = await written([START, answering, beginning, end]);
   const { close } = await openSessionJournal(home, 's', HOOKS);
   await close();
-  expect((await readJournal(journalPath(home, 's'))).records).toHaveLength(4);
+  expect((await readJournalFile(journalPath(home, 's'))).records).toHaveLength(4);
 });
 
 test('opening the journal of a run retracts the open answer of each worker', async () => {
@@ -79,7 +79,7 @@ test('opening the journal of a run retracts the open answer of each worker', asy
   await journal.close();
   const { close } = await openRunJournal(home, 'r', HOOKS);
   await close();
-  const kept = (await readJournal(runJournalPath(home, 'r'))).records.slice(4);
+  const kept = (await readJournalFile(runJournalPath(home, 'r'))).records.slice(4);
   expect(kept.map(({ type, worker: by, task, seq }) => ({ type, by, task, seq }))).toEqual([
     { type: 'attempt_discarded', by: 0, task: undefined, seq: 1_000_005 },
     { type: 'attempt_discarded', by: 2, task: 't2', seq: 1_000_006 },

@@ -4,7 +4,7 @@ import { mkdtemp, open, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Journal, readJournal, type JournalFile } from '@drover/core/journal/file/journal';
+import { Journal, readJournalFile, type JournalFile } from '@drover/core/journal/file/journal';
 import { Recorder } from '@drover/core/journal/recorder';
 import { expect, test } from 'vitest';
 import { agentOn } from '../../support/agent.ts';
@@ -64,7 +64,7 @@ test('no tool starts while its intent is unwritable, and all resumes with free s
   expect(result.outcome).toEqual({ status: 'done' });
   expect(told.at(-1)).toBe('recovered');
   expect(await readFile(join(cwd, 'a.txt'), 'utf8')).toBe('effect');
-  const kept = new Set((await readJournal(path)).records.map(({ seq }) => seq));
+  const kept = new Set((await readJournalFile(path)).records.map(({ seq }) => seq));
   expect(events.filter(({ type, seq }) => !type.endsWith('_delta') && !kept.has(seq))).toEqual([]);
 });
 

@@ -4,7 +4,7 @@ import { appendFile, open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Bus, type Shown } from '@drover/core/bus';
-import { Journal, readJournal, type JournalFile } from '@drover/core/journal/file/journal';
+import { Journal, readJournalFile, type JournalFile } from '@drover/core/journal/file/journal';
 import { Recorder } from '@drover/core/journal/recorder';
 import { defineTool } from '@drover/core/tools/tool';
 import type { Script } from '@drover/rehearsal/script';
@@ -122,7 +122,7 @@ test('results become durable during the request, and the answer waits for them',
   await session.close();
   expect([outcome, await effects()]).toEqual([{ status: 'done' }, 'a\nb\n']);
   const lasting = told.filter(({ type }) => !type.endsWith('_delta')).map(({ seq }) => seq);
-  expect((await readJournal(session.path)).records.map(({ seq }) => seq)).toEqual(lasting);
+  expect((await readJournalFile(session.path)).records.map(({ seq }) => seq)).toEqual(lasting);
 });
 
 test('a stalled disk is outrun by one request only, even without any call', async () => {

@@ -1,7 +1,7 @@
 // Dollars of a session by its journal: each request at its model's price, also in journals of older versions.
 
 import type { Event } from '@drover/protocol/events';
-import { pastOf } from '@drover/core/journal/history';
+import { foldSessionHistory } from '@drover/core/journal/history';
 import type { JsonObject } from '@drover/protocol/json';
 import type { Usage } from '@drover/protocol/messages';
 import { expect, test } from 'vitest';
@@ -23,7 +23,7 @@ const request = (n: number, dollars: { readonly cost?: number; readonly requestC
 
 function costOf(...events: readonly Event[]): number | undefined {
   const records = events.map((event, at) => ({ ...event, v: 1, seq: at + 1, at: '2027-01-15T09:30:00.000Z' }));
-  return pastOf(records as unknown as readonly JsonObject[])?.cost;
+  return foldSessionHistory(records as unknown as readonly JsonObject[])?.cost;
 }
 
 test('recorded dollars are used as they are, whatever the catalog says', () => {

@@ -4,8 +4,8 @@ import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SessionOptions } from '@drover/core/session/session-options';
-import { readContents } from '@drover/core/journal/file/format';
-import { pastOf } from '@drover/core/journal/history';
+import { readJournalContents } from '@drover/core/journal/file/format';
+import { foldSessionHistory } from '@drover/core/journal/history';
 import { Journal, type JournalFile } from '@drover/core/journal/file/journal';
 import { Recorder } from '@drover/core/journal/recorder';
 import { journalPath, openSessionJournal } from '@drover/core/journal/session-journal';
@@ -34,14 +34,14 @@ async function recordsOf(script: Script): Promise<readonly JsonObject[]> {
   const life = await begin(home, script);
   await life.run('go');
   await life.die();
-  return readContents(await readFile(journalPath(home, 's'))).records;
+  return readJournalContents(await readFile(journalPath(home, 's'))).records;
 }
 
 test('unknown record types do not change the history', async () => {
   const records = await recordsOf({ answers: [LISTS, { text: 'ok' }] });
   const strange = { v: 1, seq: 1, at: 'now', session: 's', type: 'from_the_future', message: 5, kept: 'perhaps' };
   const mixed = records.flatMap((record) => [strange, record]);
-  expect(pastOf(mixed)).toEqual(pastOf(records));
+  expect(foldSessionHistory(mixed)).toEqual(foldSessionHistory(records));
 });
 
 test('a call written as text is not searched for again after a restart', async () => {
@@ -84,7 +84,7 @@ test('a text call is retracted after resume too, and earlier work still counts',
 test('a new message after a crash: started calls are uncertain, others did not run', async () => {
   const records = await recordsOf({ answers: [{ calls: [...LISTS.calls, ...LISTS.calls] }, { text: 'ok' }] });
   const at = records.findIndex(({ type }) => type === 'tool_execution_start');
-  const past = pastOf(records.slice(0, at + 1));
+  const past = foldSessionHistory(records.slice(0, at + 1));
   const { run, session } = await agentOn({ answers: [{ text: 'ok' }] }, { id: 's', ...(past && { past }) });
   await run('something else');
   const results = session.conversation.messages.flatMap((message) => (message.role === 'tool' ? message.results : []));
@@ -99,9 +99,9 @@ test('after a crash no event number is reused, not even that of an unstored delt
   const first = await begin(home, { answers: [{ text: 'word '.repeat(500) }], chunkChars: 5 });
   const { events } = await first.run('go');
   await first.die();
-  const { records } = readContents(await readFile(journalPath(home, 's')));
+  const { records } = readJournalContents(await readFile(journalPath(home, 's')));
   const at = records.findIndex(({ type, role }) => type === 'message_start' && role === 'assistant');
-  const past = pastOf(records.slice(0, at + 1));
+  const past = foldSessionHistory(records.slice(0, at + 1));
   const told = events.filter(({ type }) => type === 'text_delta').map(({ seq }) => seq);
   expect(told.length).toBeGreaterThan(100);
   expect(past?.lastSeq).toBeGreaterThan(Math.max(...told));
@@ -132,9 +132,9 @@ test('the end of an interrupted turn is durable before it is told, on any disk',
   const running = session.execute({ content: 'one' }, controller.signal);
   setTimeout(() => controller.abort(), 400);
   await running.result();
-  expect(readContents(await readFile(path)).records.at(-1)).toMatchObject({ type: 'session_end' });
+  expect(readJournalContents(await readFile(path)).records.at(-1)).toMatchObject({ type: 'session_end' });
   await session.execute({ content: 'two' }, new AbortController().signal).result();
-  const ends = readContents(await readFile(path)).records.filter(({ type }) => type === 'session_end');
+  const ends = readJournalContents(await readFile(path)).records.filter(({ type }) => type === 'session_end');
   expect(ends.map(({ outcome }) => outcome)).toEqual(['cancelled', 'done']);
 });
 

@@ -4,8 +4,8 @@ import { spawn } from 'node:child_process';
 import { open, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JsonObject } from '@drover/protocol/json';
-import { readContents } from '@drover/core/journal/file/format';
-import { Journal, readJournal, type JournalFile, type JournalOptions } from '@drover/core/journal/file/journal';
+import { readJournalContents } from '@drover/core/journal/file/format';
+import { Journal, readJournalFile, type JournalFile, type JournalOptions } from '@drover/core/journal/file/journal';
 import { Lock } from '@drover/core/journal/file/lock';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../support/agent.ts';
@@ -40,7 +40,7 @@ test('appended records are there on reopening, and the next one follows', async 
   expect(records).toEqual(RECORDS);
   await journal.append([{ type: 'later' }], false);
   await journal.close();
-  expect((await readJournal(options.path)).records).toEqual([...RECORDS, { type: 'later' }]);
+  expect((await readJournalFile(options.path)).records).toEqual([...RECORDS, { type: 'later' }]);
 });
 
 test('a crash at any byte of the last three records leaves whole records', async () => {
@@ -54,7 +54,7 @@ test('a crash at any byte of the last three records leaves whole records', async
     const { journal } = await Journal.open(options);
     await journal.append([{ type: 'next' }], true);
     await journal.close();
-    expect((await readJournal(options.path)).records).toEqual([...RECORDS.slice(0, survived), { type: 'next' }]);
+    expect((await readJournalFile(options.path)).records).toEqual([...RECORDS.slice(0, survived), { type: 'next' }]);
   }
 });
 
@@ -75,7 +75,7 @@ test('an empty file, or half a header, is started anew', async () => {
     await writeFile(options.path, text);
     const { journal, records } = await Journal.open(options);
     await journal.close();
-    expect([records, (await readJournal(options.path)).version]).toEqual([[], 1]);
+    expect([records, (await readJournalFile(options.path)).version]).toEqual([[], 1]);
   }
 });
 
@@ -101,22 +101,22 @@ test.each([
   const options = await written(RECORDS);
   const damaged = damage(await readFile(options.path, 'utf8'));
   await writeFile(options.path, damaged);
-  await expect(readJournal(options.path)).rejects.toMatchObject({ failure: { kind: 'journal.damaged', line } });
+  await expect(readJournalFile(options.path)).rejects.toMatchObject({ failure: { kind: 'journal.damaged', line } });
   await expect(Journal.open(options)).rejects.toMatchObject({ failure: { kind: 'journal.damaged', line } });
   expect(await readFile(options.path, 'utf8')).toBe(damaged);
-  expect(readContents(Buffer.from(damaged)).records).toEqual(RECORDS.slice(0, 3));
+  expect(readJournalContents(Buffer.from(damaged)).records).toEqual(RECORDS.slice(0, 3));
 });
 
 test('a journal of a newer version is refused with the reason', async () => {
   const options = await written([]);
-  const { seal } = await import('@drover/core/journal/file/format');
+  const { sealJournalRecord: seal } = await import('@drover/core/journal/file/format');
   await writeFile(options.path, `${seal({ journal: 2, session: 's' }, '').text}\n`);
-  await expect(readJournal(options.path)).rejects.toThrow('was written by a newer drover (format 2)');
+  await expect(readJournalFile(options.path)).rejects.toThrow('was written by a newer drover (format 2)');
 });
 
 test('records of unknown types are kept', async () => {
   const options = await written([{ type: 'from_the_future', stuff: [1, { a: null }] }]);
-  expect((await readJournal(options.path)).records).toEqual([{ type: 'from_the_future', stuff: [1, { a: null }] }]);
+  expect((await readJournalFile(options.path)).records).toEqual([{ type: 'from_the_future', stuff: [1, { a: null }] }]);
 });
 
 test('concurrent appends share a sync and keep their order', async () => {
@@ -126,7 +126,7 @@ test('concurrent appends share a sync and keep their order', async () => {
   const { journal } = await Journal.open({ ...options, openFile });
   await Promise.all(Array.from({ length: 200 }, (_, n) => journal.append([{ n }], true)));
   await journal.close();
-  expect((await readJournal(options.path)).records).toEqual(Array.from({ length: 200 }, (_, n) => ({ n })));
+  expect((await readJournalFile(options.path)).records).toEqual(Array.from({ length: 200 }, (_, n) => ({ n })));
   expect(syncs).toBeLessThan(10);
 });
 
@@ -166,12 +166,12 @@ test('a full disk is reported at once, leaves no partial record, and recovers', 
   const appending = journal.append(RECORDS, true).then(() => (isDone = true));
   while (told.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
   expect(isDone).toBe(false);
-  expect((await readJournal(options.path)).records).toEqual([]);
+  expect((await readJournalFile(options.path)).records).toEqual([]);
   room = 1e9;
   await appending;
   await journal.close();
   expect(told).toEqual([expect.stringContaining('cannot be written (ENOSPC)'), 'recovered']);
-  expect((await readJournal(options.path)).records).toEqual(RECORDS);
+  expect((await readJournalFile(options.path)).records).toEqual(RECORDS);
 });
 
 test.each(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO'])('%s is reported at the first try, and recovers', async (code) => {
@@ -203,7 +203,7 @@ test.each(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO'])('%s is reported at the first try
     `1: ${options.path} cannot be written (${code}): nothing new is started until it can`,
     '2: recovered',
   ]);
-  expect((await readJournal(options.path)).records).toEqual(RECORDS);
+  expect((await readJournalFile(options.path)).records).toEqual(RECORDS);
 });
 
 test('another error is permanent: the appender gets it', async () => {

@@ -1,7 +1,7 @@
 // Sessions with a budget that are killed in the middle of a request: the next process charges the request once.
 
 import type { JsonObject } from '@drover/protocol/json';
-import { Journal, readJournal } from '@drover/core/journal/file/journal';
+import { Journal, readJournalFile } from '@drover/core/journal/file/journal';
 import { journalPath, openSessionJournal } from '@drover/core/journal/session-journal';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../support/agent.ts';
@@ -27,7 +27,7 @@ async function reopened(records: readonly JsonObject[]) {
   await first.close();
   const second = await openSessionJournal(home, 's', HOOKS);
   await second.close();
-  const { records: all } = await readJournal(journalPath(home, 's'));
+  const { records: all } = await readJournalFile(journalPath(home, 's'));
   return { past: second.past, added: all.slice(records.length), first };
 }
 

@@ -3,8 +3,8 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Recorded } from '@drover/protocol/events';
-import { readContents } from '@drover/core/journal/file/format';
-import { pastOf } from '@drover/core/journal/history';
+import { readJournalContents } from '@drover/core/journal/file/format';
+import { foldSessionHistory } from '@drover/core/journal/history';
 import { Recorder } from '@drover/core/journal/recorder';
 import { journalPath, openSessionJournal } from '@drover/core/journal/session-journal';
 import type { JsonObject } from '@drover/protocol/json';
@@ -148,9 +148,9 @@ test('a real session notes its stream, stores one answer, and leaks no secret', 
   await running;
   await close();
   const text = await readFile(journalPath(home, 's'), 'utf8');
-  const { records } = readContents(Buffer.from(text));
+  const { records } = readJournalContents(Buffer.from(text));
   const notes = records.filter(({ type }) => type === 'partial');
   expect(notes.length).toBeGreaterThanOrEqual(1);
   expect(text).not.toContain(secret);
-  expect(pastOf(records)?.messages.map(({ role }) => role)).toEqual(['user', 'assistant']);
+  expect(foldSessionHistory(records)?.messages.map(({ role }) => role)).toEqual(['user', 'assistant']);
 });

@@ -4,7 +4,7 @@ import { appendFile, open, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SessionOptions } from '@drover/core/session/session-options';
-import { readContents } from '@drover/core/journal/file/format';
+import { readJournalContents } from '@drover/core/journal/file/format';
 import { Journal, type JournalFile } from '@drover/core/journal/file/journal';
 import { Recorder } from '@drover/core/journal/recorder';
 import { journalPath, openSessionJournal } from '@drover/core/journal/session-journal';
@@ -70,7 +70,7 @@ test('no event is told before it is durable', async () => {
   const execution = session.execute({ content: 'go' }, new AbortController().signal);
   for await (const event of execution) {
     if (event.type.endsWith('_delta')) continue;
-    const { records } = readContents(await readFile(journalPath(home, 's1')));
+    const { records } = readJournalContents(await readFile(journalPath(home, 's1')));
     expect(records.map(({ seq }) => seq)).toContain(event.seq);
   }
   await die();
@@ -105,7 +105,7 @@ test('messages, intents, results and endings are synced before they are told', a
     if (!/^(message_end|tool_execution_(start|end)|done|session_end)$/.test(type)) continue;
     told.push(type);
     const safe = (await readFile(path)).subarray(0, disk.synced);
-    expect(readContents(safe).records.map((record) => record['seq'])).toContain(seq);
+    expect(readJournalContents(safe).records.map((record) => record['seq'])).toContain(seq);
   }
   await journal.close();
   expect(new Set(told)).toEqual(
@@ -185,7 +185,7 @@ describe('killed at every record', () => {
         const done = lines.slice(0, kept).filter((line) => line.includes('"type":"tool_execution_end"')).length;
         await begin(place, SCRIPT).then((life) => life.die());
         await writeFile(journalPath(place, 's1'), `${lines.slice(0, kept).join('\n')}\n`);
-        const before = readContents(await readFile(journalPath(place, 's1'))).records;
+        const before = readJournalContents(await readFile(journalPath(place, 's1'))).records;
 
         const life = await begin(place, SCRIPT, { tools: [ledger(join(place, 'ledger'))] });
         const canGoOn = before.some(
@@ -195,7 +195,7 @@ describe('killed at every record', () => {
         const { result } = isOver ? { result: undefined } : await life.run(canGoOn ? { resume: true } : 'go');
         await life.die();
 
-        const after = readContents(await readFile(journalPath(place, 's1'))).records;
+        const after = readJournalContents(await readFile(journalPath(place, 's1'))).records;
         expect(after.slice(0, before.length)).toEqual(before);
         expect(life.server.rejections).toBe(0);
         if (result !== undefined) expect(result.outcome).toEqual({ status: 'done' });

@@ -2,11 +2,11 @@
 
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Journal, readJournal } from '@drover/core/journal/file/journal';
+import { Journal, readJournalFile } from '@drover/core/journal/file/journal';
 import type { JsonObject } from '@drover/protocol/json';
-import { retell } from '@drover/core/journal/retelling';
+import { retellJournal } from '@drover/core/journal/retelling';
 import { journalPath, openSessionJournal } from '@drover/core/journal/session-journal';
-import { isLive, listSessions } from '@drover/core/journal/sessions';
+import { isSessionLive, listSessions } from '@drover/core/journal/sessions';
 import { expect, test } from 'vitest';
 import { agentOn, temporaryFolder } from '../../support/agent.ts';
 import { story } from '../../support/story.ts';
@@ -64,9 +64,9 @@ test('a damaged journal is listed as such', async () => {
 test('a session is live while a process writes it', async () => {
   const home = await temporaryFolder();
   const { journal } = await Journal.open({ path: journalPath(home, 's'), session: 's', ...HOOKS });
-  expect([isLive(home, 's'), isLive(home, 'nobody')]).toEqual([true, false]);
+  expect([isSessionLive(home, 's'), isSessionLive(home, 'nobody')]).toEqual([true, false]);
   await journal.close();
-  expect(isLive(home, 's')).toBe(false);
+  expect(isSessionLive(home, 's')).toBe(false);
 });
 
 test('a new model on resume is reported and becomes the session’s model', async () => {
@@ -92,8 +92,8 @@ test('reading a journal twice gives the same events', async () => {
   );
   const { events } = await run('go');
   await close();
-  const { records } = await readJournal(journalPath(home, 's'));
-  const told = retell(records);
+  const { records } = await readJournalFile(journalPath(home, 's'));
+  const told = retellJournal(records);
   expect(story(told)).toEqual(story(events));
   expect(told.flatMap((event) => (event.type === 'text_delta' ? [event.delta] : []))).toEqual(['Looking.', 'Done.']);
 });
@@ -105,7 +105,7 @@ test('notes of an answer are told only after a crash, and then retracted', () =>
     { ...at, seq: 2, type: 'message_start', role: 'assistant' },
   ];
   const note = { ...at, seq: 3, type: 'partial', part: 0, kind: 'text', from: 0, text: 'half an ans' };
-  const told = (...more: JsonObject[]) => retell([...begun, ...more]).slice(2);
+  const told = (...more: JsonObject[]) => retellJournal([...begun, ...more]).slice(2);
   expect(told(note)).toMatchObject([{ type: 'text_delta', delta: 'half an ans' }, { type: 'attempt_discarded' }]);
   expect(told(note, { ...at, seq: 4, type: 'attempt_discarded', reason: 'cut' })).toMatchObject([
     { type: 'attempt_discarded', reason: 'cut' },

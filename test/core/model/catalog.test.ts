@@ -1,6 +1,6 @@
 // The catalog: which facts a model name stands for.
 
-import { factsOf } from '@drover/core/model/catalog';
+import { modelFactsOf } from '@drover/core/model/catalog';
 import { expect, test } from 'vitest';
 
 const anthropic = (outputTokensMax: number, input: number, output: number) => ({
@@ -27,5 +27,5 @@ test.each([
   ['gpt-4o', openai(128_000, 2.5, 10, 1.25)],
   ['llama', { contextTokens: 200_000, outputTokensMax: 16_384 }],
 ])('%s has the facts of its longest known prefix', (name, facts) => {
-  expect(factsOf(name)).toEqual(facts);
+  expect(modelFactsOf(name)).toEqual(facts);
 });

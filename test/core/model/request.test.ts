@@ -1,10 +1,10 @@
 // The builder of requests, given histories that no server would accept unchanged.
 
-import { imageSize } from '@drover/core/model/image-size';
+import { modelImageSize } from '@drover/core/model/image-size';
 import type { AssistantMessage, ImagePart, Message } from '@drover/protocol/messages';
 import type { RequestMessage } from '@drover/protocol/model';
 import type { WireLimits } from '@drover/core/model/provider';
-import { buildRequest } from '@drover/core/model/request';
+import { buildModelRequest } from '@drover/core/model/request';
 import { expect, test } from 'vitest';
 
 const LIMITS: WireLimits = {
@@ -33,7 +33,7 @@ const results = (...pairs: (readonly [id: string, output: string])[]): Message =
 });
 
 function built(messages: readonly Message[], limits: Partial<WireLimits> = {}): readonly RequestMessage[] {
-  return buildRequest({
+  return buildModelRequest({
     provider: { id: 'here', limits: { ...LIMITS, ...limits } },
     model: 'model',
     system: '',
@@ -131,7 +131,7 @@ test('no string holds half a surrogate pair', () => {
     ],
     native: { provider: 'here', model: 'model', items: [{ part: 0, payload: { [torn]: torn } }] },
   };
-  const request = buildRequest({
+  const request = buildModelRequest({
     provider: { id: 'here', limits: LIMITS },
     model: 'model',
     system: torn,
@@ -259,7 +259,7 @@ test('with more than twenty images each has at most 2,000 pixels a side', () => 
 test('of more than a hundred images the newest hundred are sent', () => {
   const images = Array.from({ length: 103 }, (_, n) => image(n + 1));
   const sent = built([user('', ...images)]).flatMap((message) => (message.role === 'user' ? message.content : []));
-  const sides = sent.flatMap((part) => (part.type === 'image' ? [imageSize(part.data)?.width] : []));
+  const sides = sent.flatMap((part) => (part.type === 'image' ? [modelImageSize(part.data)?.width] : []));
   expect(sides).toEqual(Array.from({ length: 100 }, (_, n) => n + 4));
 });
 

@@ -1,7 +1,7 @@
 // Retries: which failures, and how long to wait.
 
 import type { Failure } from '@drover/protocol/failures';
-import { defaultRetry, retryDelayMs } from '@drover/core/model/retry';
+import { defaultRetry, modelRetryDelayMs } from '@drover/core/model/retry';
 import { expect, test } from 'vitest';
 
 const busy = (retryAfterMs?: number): Failure => ({
@@ -13,21 +13,21 @@ const busy = (retryAfterMs?: number): Failure => ({
 
 test('a requested wait is kept, plus at most a quarter', () => {
   for (const random of [0, 0.5, 0.999]) {
-    const delay = retryDelayMs(busy(2_000), { attempt: 1, random }, defaultRetry) ?? 0;
+    const delay = modelRetryDelayMs(busy(2_000), { attempt: 1, random }, defaultRetry) ?? 0;
     expect(delay).toBeGreaterThanOrEqual(2_000);
     expect(delay).toBeLessThanOrEqual(2_500);
   }
 });
 
 test('a wait over the cap is not waited for', () => {
-  expect(retryDelayMs(busy(1_000_000_000), { attempt: 1, random: 0 }, defaultRetry)).toBeUndefined();
+  expect(modelRetryDelayMs(busy(1_000_000_000), { attempt: 1, random: 0 }, defaultRetry)).toBeUndefined();
 });
 
 test('without retry-after the wait doubles, with jitter, up to a bound', () => {
-  const delays = [1, 2, 3, 20].map((attempt) => retryDelayMs(busy(), { attempt, random: 0.5 }, defaultRetry));
+  const delays = [1, 2, 3, 20].map((attempt) => modelRetryDelayMs(busy(), { attempt, random: 0.5 }, defaultRetry));
   expect(delays).toEqual([500, 1_000, 2_000, 32_000]);
-  expect(retryDelayMs(busy(), { attempt: 1, random: 0 }, defaultRetry)).not.toBe(
-    retryDelayMs(busy(), { attempt: 1, random: 0.9 }, defaultRetry),
+  expect(modelRetryDelayMs(busy(), { attempt: 1, random: 0 }, defaultRetry)).not.toBe(
+    modelRetryDelayMs(busy(), { attempt: 1, random: 0.9 }, defaultRetry),
   );
 });
 
@@ -37,5 +37,5 @@ test.each<Failure>([
   { kind: 'answer.refused', message: 'no' },
   { kind: 'aborted', by: 'user' },
 ])('%s is never retried', (failure) => {
-  expect(retryDelayMs(failure, { attempt: 1, random: 0.5 }, defaultRetry)).toBeUndefined();
+  expect(modelRetryDelayMs(failure, { attempt: 1, random: 0.5 }, defaultRetry)).toBeUndefined();
 });

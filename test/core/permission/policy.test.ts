@@ -1,7 +1,7 @@
 // The policy: precedence of rules, and the defaults.
 
-import { answerKey, judge } from '@drover/core/permission/policy';
-import { remedyFor } from '@drover/core/permission/rule-hint';
+import { permissionAnswerKey, judgeCall } from '@drover/core/permission/policy';
+import { ruleHintFor } from '@drover/core/permission/rule-hint';
 import { expect, test } from 'vitest';
 import { proves } from '../../support/proves.ts';
 import { judgeCommand, policyWith, toolNamed } from './tools.ts';
@@ -11,7 +11,7 @@ const write = toolNamed('write', 'write');
 
 test('by default reading is allowed, writing in a workspace, and nothing else', async () => {
   const effectOf = async (tool: typeof read, settings: Parameters<typeof policyWith>[0] = {}) =>
-    (await judge(policyWith(settings), tool, 'src/a.ts')).effect;
+    (await judgeCall(policyWith(settings), tool, 'src/a.ts')).effect;
   expect([
     await effectOf(read),
     await effectOf(toolNamed('submit', 'none')),
@@ -32,19 +32,19 @@ test.each([
   '../a',
   '/etc/a',
 ])('writing %s is asked about, also in a workspace', async (path) => {
-  expect((await judge(policyWith({}), write, path)).effect).toBe('ask');
+  expect((await judgeCall(policyWith({}), write, path)).effect).toBe('ask');
 });
 
 test.each(['.github/workflows/ci.yaml', '.gitignore', 'src/git/a.ts', '.gitattributes'])(
   'writing %s is not asked about',
   async (path) => {
-    expect((await judge(policyWith({}), write, path)).effect).toBe('allow');
+    expect((await judgeCall(policyWith({}), write, path)).effect).toBe('allow');
   },
 );
 
 test('deny wins over ask and allow, ask over allow, and any rule over the defaults', async () => {
   const effectOf = async (rules: NonNullable<Parameters<typeof policyWith>[0]['rules']>) =>
-    (await judge(policyWith({ rules }), write, 'src/a.ts')).effect;
+    (await judgeCall(policyWith({ rules }), write, 'src/a.ts')).effect;
   expect([
     await effectOf({ allow: ['write'], ask: ['write(src/**)'], deny: ['*'] }),
     await effectOf({ allow: ['write(src/a.ts)'], ask: ['write'] }),
@@ -56,7 +56,7 @@ test('deny wins over ask and allow, ask over allow, and any rule over the defaul
 test('a call that a rule allows is not asked about, by tool and by subject', async () => {
   const deploy = toolNamed('deploy', 'run');
   const effectOf = async (tool: typeof read, subject: string, allow: string) =>
-    (await judge(policyWith({ rules: { allow: [allow] }, workspace: false }), tool, subject)).effect;
+    (await judgeCall(policyWith({ rules: { allow: [allow] }, workspace: false }), tool, subject)).effect;
   expect([
     await effectOf(deploy, 'staging', 'deploy'),
     await effectOf(deploy, 'staging', 'deploy(stag*)'),
@@ -69,8 +69,8 @@ test('a call that a rule allows is not asked about, by tool and by subject', asy
 
 test('a verdict names its rule', async () => {
   const verdicts = await Promise.all([
-    judge(policyWith({ rules: { deny: ['write(src/**)'] } }), write, 'src/a.ts'),
-    judge(policyWith({ rules: { ask: ['read'] } }), read, 'src/a.ts'),
+    judgeCall(policyWith({ rules: { deny: ['write(src/**)'] } }), write, 'src/a.ts'),
+    judgeCall(policyWith({ rules: { ask: ['read'] } }), read, 'src/a.ts'),
     judgeCommand('pnpm test', { rules: { allow: ['shell'] } }),
   ]);
   expect(verdicts).toEqual([
@@ -92,8 +92,8 @@ test('--yes answers questions, and allows nothing that is denied', async () => {
 
 test('a permanent yes overrides an ask rule, but not a deny rule', async () => {
   const remembered = new Map([
-    [answerKey('shell', 'make'), true],
-    [answerKey('shell', 'make clean'), false],
+    [permissionAnswerKey('shell', 'make'), true],
+    [permissionAnswerKey('shell', 'make clean'), false],
   ]);
   const effectOf = async (command: string, rules: { ask?: string[]; deny?: string[] }) =>
     (await judgeCommand(command, { remembered, rules })).effect;
@@ -120,7 +120,7 @@ test('a shell command is allowed inside the sandbox, and asked about outside', a
 
 test('inside the sandbox rules and remembered answers come before the default', async () => {
   const contained = true;
-  const remembered = new Map([[answerKey('shell', 'make clean'), false]]);
+  const remembered = new Map([[permissionAnswerKey('shell', 'make clean'), false]]);
   expect([
     await judgeCommand('make', { contained, rules: { deny: ['shell(make*)'] }, yes: true }),
     await judgeCommand('make', { contained, rules: { ask: ['shell(make*)'] } }),
@@ -360,6 +360,6 @@ test('thousands of wrappers in one command are judged quickly', async () => {
 
 test('no rule lets a file tool write to .git; one may allow a program’s own tool', async () => {
   const refused = { subject: '.git/config', obstacle: 'git-folder' } as const;
-  expect(await remedyFor({ tool: 'deploy', ...refused })).toContain("--allow 'deploy(");
-  expect(await remedyFor({ tool: 'edit', ...refused })).toMatch(/^no rule lets a file tool write there/);
+  expect(await ruleHintFor({ tool: 'deploy', ...refused })).toContain("--allow 'deploy(");
+  expect(await ruleHintFor({ tool: 'edit', ...refused })).toMatch(/^no rule lets a file tool write there/);
 });

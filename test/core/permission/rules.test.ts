@@ -4,14 +4,14 @@ import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { UsageError } from '@drover/core/errors';
-import { ruleMatches, parseRule } from '@drover/core/permission/rules';
+import { doesPermissionRuleMatch, parsePermissionRule } from '@drover/core/permission/rules';
 import { expect, onTestFinished, test } from 'vitest';
 import { toolNamed } from './tools.ts';
 
 test('a rule is a tool, a tool with a pattern, or everything', () => {
   expect(
     ['read', 'git', ' * ', 'shell(pnpm test*)', 'write( src/** )', 'shell(echo (a))', 'shell(*)'].map((text) =>
-      parseRule(text, 'allow'),
+      parsePermissionRule(text, 'allow'),
     ),
   ).toEqual([
     { effect: 'allow', tool: 'read', text: 'read' },
@@ -34,7 +34,7 @@ test.each([
   [' (x)', 'the name of a tool is expected, not "(", at position 2'],
   ['**', 'the name of a tool is expected, not "*", at position 1'],
 ])('%j is refused with the position and an example', (text, problem) => {
-  expect(() => parseRule(text, 'deny')).toThrow(
+  expect(() => parsePermissionRule(text, 'deny')).toThrow(
     new UsageError(`${JSON.stringify(text)} is no rule: ${problem}${EXAMPLE}`),
   );
 });
@@ -65,14 +65,14 @@ test.each([
   ['*', 'anything', true],
   ['read', 'anything', false],
 ])('%s for %s: %s', (rule, path, holds) => {
-  expect(ruleMatches(parseRule(rule, 'deny'), { tool: write, subject: path }, ROOT)).toBe(holds);
+  expect(doesPermissionRuleMatch(parsePermissionRule(rule, 'deny'), { tool: write, subject: path }, ROOT)).toBe(holds);
 });
 
 test('write and read stand for every tool that writes or reads', () => {
   const edit = toolNamed('edit', 'write');
   const grep = toolNamed('grep', 'read');
   const holds = (rule: string, tool: typeof edit) =>
-    ruleMatches(parseRule(rule, 'deny'), { tool, subject: 'src/a.ts' }, ROOT);
+    doesPermissionRuleMatch(parsePermissionRule(rule, 'deny'), { tool, subject: 'src/a.ts' }, ROOT);
   expect([holds('write(src/**)', edit), holds('read', grep), holds('write', grep), holds('edit', write)]).toEqual([
     true,
     true,
@@ -82,7 +82,8 @@ test('write and read stand for every tool that writes or reads', () => {
 });
 
 test('a path out of the workspace never matches an allowed pattern', () => {
-  const holds = (path: string) => ruleMatches(parseRule('write(**/*)', 'allow'), { tool: write, subject: path }, ROOT);
+  const holds = (path: string) =>
+    doesPermissionRuleMatch(parsePermissionRule('write(**/*)', 'allow'), { tool: write, subject: path }, ROOT);
   expect([holds('a'), holds('../a'), holds('/etc/a')]).toEqual([true, false, false]);
 });
 
@@ -92,12 +93,13 @@ test('a rule sees the target of a link', async () => {
   await mkdir(join(root, 'secrets'));
   await symlink('secrets', join(root, 'public'));
   const holds = (rule: string, effect: 'allow' | 'deny') =>
-    ruleMatches(parseRule(rule, effect), { tool: write, subject: 'public/key' }, root);
+    doesPermissionRuleMatch(parsePermissionRule(rule, effect), { tool: write, subject: 'public/key' }, root);
   expect([holds('write(secrets/**)', 'deny'), holds('write(public/**)', 'allow')]).toEqual([true, false]);
 });
 
 test('the subject of a tool that takes no path is text', () => {
   const git = toolNamed('git', 'read');
-  const holds = (rule: string) => ruleMatches(parseRule(rule, 'deny'), { tool: git, subject: 'diff src/a.ts' }, ROOT);
+  const holds = (rule: string) =>
+    doesPermissionRuleMatch(parsePermissionRule(rule, 'deny'), { tool: git, subject: 'diff src/a.ts' }, ROOT);
   expect([holds('git(diff*)'), holds('git(log*)'), holds('git')]).toEqual([true, false, true]);
 });

@@ -2,7 +2,7 @@
 
 import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { judge, type Policy } from '@drover/core/permission/policy';
+import { judgeCall, type Policy } from '@drover/core/permission/policy';
 import { RUN_LATER } from '@drover/core/permission/run-later';
 import { edit } from '@drover/core/tools/edit';
 import { write } from '@drover/core/tools/write';
@@ -13,7 +13,7 @@ async function effect(path: string, isOwnFolder: boolean): Promise<string> {
   const { cwd: root } = await workspace({ 'kept/x': '' });
   symlinkSync('.', join(root, 'loop'));
   const policy: Policy = { root, rules: [], yes: false, workspace: true, contained: true, isOwnFolder };
-  return (await judge(policy, write, { path, content: 'x' })).effect;
+  return (await judgeCall(policy, write, { path, content: 'x' })).effect;
 }
 
 test.each([
@@ -45,13 +45,13 @@ test('further files that run later, and files in such folders, are asked about',
   const runLater = ['tools/hooks', 'shared.gitconfig'].map((path) => join(root, path));
   const policy: Policy = { root, rules: [], yes: false, workspace: true, contained: true, isOwnFolder: true, runLater };
   const paths = ['tools/hooks/pre-commit', 'link/pre-commit', './shared.gitconfig', 'tools/other', 'tools/hooks2'];
-  const verdicts = await Promise.all(paths.map((path) => judge(policy, write, { path, content: 'x' })));
+  const verdicts = await Promise.all(paths.map((path) => judgeCall(policy, write, { path, content: 'x' })));
   expect(verdicts.map((each) => each.effect)).toEqual(['ask', 'ask', 'ask', 'allow', 'allow']);
 });
 
 test('edit follows the same rules', async () => {
   const { cwd: root } = await workspace({ '.envrc': 'x' });
   const policy: Policy = { root, rules: [], yes: false, workspace: true, contained: true, isOwnFolder: true };
-  const verdict = await judge(policy, edit, { path: '.envrc', old: 'x', new: 'y' });
+  const verdict = await judgeCall(policy, edit, { path: '.envrc', old: 'x', new: 'y' });
   expect(verdict).toMatchObject({ effect: 'ask', why: 'other programs run what it says there' });
 });

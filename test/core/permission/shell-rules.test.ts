@@ -4,9 +4,9 @@ import { execFileSync } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { plainCommands } from '@drover/core/permission/shell/plain-commands';
+import { plainShellCommands } from '@drover/core/permission/shell/plain-commands';
 import { Questions } from '@drover/core/permission/questions';
-import { loadParser } from '@drover/core/permission/shell/shell-parser';
+import { loadShellParser } from '@drover/core/permission/shell/shell-parser';
 import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
 import { everyday } from './everyday.ts';
@@ -119,7 +119,7 @@ test('a refusal names rules that allow the command, and never the whole shell', 
 test('a plain command has exactly the words that bash parses', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'drover-test-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  const parser = await loadParser();
+  const parser = await loadShellParser();
   const pieces = [
     'a',
     'b1',
@@ -166,7 +166,7 @@ test('a plain command has exactly the words that bash parses', async () => {
   ];
   const text = fc.array(fc.constantFrom(...pieces, ...more), { maxLength: 8 }).map((parts) => parts.join(''));
   const plain = fc.sample(text, 5_000).flatMap((given) => {
-    const commands = plainCommands(`printf '%s\\0' ${given}`, parser);
+    const commands = plainShellCommands(`printf '%s\\0' ${given}`, parser);
     const isPrinted = commands?.length === 1 && !given.includes('>&-'); // `>&-` closes stdout
     return isPrinted ? [{ given, words: commands[0]?.slice(2) ?? [] }] : [];
   });

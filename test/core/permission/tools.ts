@@ -1,7 +1,7 @@
 // Tools as the policy sees them: name, effect and subject.
 
-import { type Policy, judge } from '@drover/core/permission/policy';
-import { type Effect, parseRule } from '@drover/core/permission/rules';
+import { type Policy, judgeCall } from '@drover/core/permission/policy';
+import { type Effect, parsePermissionRule } from '@drover/core/permission/rules';
 import type { Access, Tool } from '@drover/core/tools/tool';
 import type { Verdict } from '@drover/core/agent/calls/calls';
 
@@ -36,10 +36,10 @@ export function policyWith(settings: Settings): Policy {
     workspace: true,
     contained: false,
     ...rest,
-    rules: effects.flatMap((effect) => (rules[effect] ?? []).map((text) => parseRule(text, effect))),
+    rules: effects.flatMap((effect) => (rules[effect] ?? []).map((text) => parsePermissionRule(text, effect))),
   };
 }
 
 export function judgeCommand(command: string, settings: Settings = {}): Promise<Verdict> {
-  return judge(policyWith(settings), shell, command);
+  return judgeCall(policyWith(settings), shell, command);
 }

@@ -1,6 +1,6 @@
 // Steering: messages to an agent while its turn runs, in the conversation, the journal and a resumed session.
 
-import { pastOf } from '@drover/core/journal/history';
+import { foldSessionHistory } from '@drover/core/journal/history';
 import type { Steered } from '@drover/core/session/inbox';
 import type { JsonObject } from '@drover/protocol/json';
 import { expect, test } from 'vitest';
@@ -89,7 +89,7 @@ test('history keeps the steps and answers of a turn that was steered', async () 
   const agent = await agentOn(inOrder(step, look, { text: 'Done.' }));
   const { events } = await agent.run('format it');
   const end = events.findIndex((event) => event.type === 'done');
-  const past = pastOf(events.slice(0, end) as unknown as JsonObject[]);
+  const past = foldSessionHistory(events.slice(0, end) as unknown as JsonObject[]);
   expect(past).toMatchObject({ turn: 1, steps: 3, answers: 3, ending: undefined });
   expect(past?.messages.map(({ role }) => role)).toEqual([
     'user',

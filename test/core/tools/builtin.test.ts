@@ -2,7 +2,7 @@
 
 import { execFileSync } from 'node:child_process';
 import { builtinTools } from '@drover/core/tools/builtin';
-import { childEnvironment } from '@drover/core/tools/process/environment';
+import { childProcessEnvironment } from '@drover/core/tools/process/environment';
 import { submitResult } from '@drover/core/tools/submit-result';
 import { expect, test } from 'vitest';
 import { callIn } from '../../support/workspace.ts';
@@ -80,12 +80,14 @@ test('a child sees the variables it needs, and no secret', () => {
     HTTPS_PROXY: 'http://user:password@proxy',
     UNSET: undefined,
   };
-  expect(childEnvironment({ ...needed, ...secret, HTTP_PROXY: 'http://proxy' })).toEqual({
+  expect(childProcessEnvironment({ ...needed, ...secret, HTTP_PROXY: 'http://proxy' })).toEqual({
     ...needed,
     HTTP_PROXY: 'http://proxy',
   });
 });
 
 test('relative entries of PATH are dropped: a workspace file could replace a command', () => {
-  expect(childEnvironment({ PATH: '/usr/bin:bin:./node_modules/.bin::/bin' })).toEqual({ PATH: '/usr/bin:/bin' });
+  expect(childProcessEnvironment({ PATH: '/usr/bin:bin:./node_modules/.bin::/bin' })).toEqual({
+    PATH: '/usr/bin:/bin',
+  });
 });

@@ -2,8 +2,8 @@
 
 import { chmod, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { judge, type Policy } from '@drover/core/permission/policy';
-import { parseRule } from '@drover/core/permission/rules';
+import { judgeCall, type Policy } from '@drover/core/permission/policy';
+import { parsePermissionRule } from '@drover/core/permission/rules';
 import { commit } from '@drover/core/tools/commit';
 import { runTool } from '@drover/core/tools/tool';
 import { existsSync } from 'node:fs';
@@ -115,7 +115,7 @@ test('a commit is asked about, inside a sandbox too, unless a rule allows it', a
   const { cwd: root } = await workspace();
   const policy: Policy = { root, rules: [], yes: false, workspace: true, contained: true };
   const input = { message: 'Change it' };
-  expect(await judge(policy, commit, input)).toMatchObject({ effect: 'ask' });
-  const allowed = { ...policy, rules: [parseRule('commit', 'allow')] };
-  expect(await judge(allowed, commit, input)).toMatchObject({ effect: 'allow' });
+  expect(await judgeCall(policy, commit, input)).toMatchObject({ effect: 'ask' });
+  const allowed = { ...policy, rules: [parsePermissionRule('commit', 'allow')] };
+  expect(await judgeCall(allowed, commit, input)).toMatchObject({ effect: 'allow' });
 });

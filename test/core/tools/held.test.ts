@@ -4,8 +4,8 @@
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openFile, replaceFile } from '@drover/core/tools/files/content';
-import { holdFolder } from '@drover/core/tools/files/held';
+import { openToolFile, replaceToolFile } from '@drover/core/tools/files/content';
+import { holdFileFolder } from '@drover/core/tools/files/held';
 import { expect, test } from 'vitest';
 import { workspace } from '../../support/workspace.ts';
 
@@ -25,13 +25,13 @@ async function withOutside() {
 
 test.runIf(process.platform === 'linux')('no file is read through an exchanged folder', async () => {
   const { place } = await exchanged();
-  await expect(openFile(place('folder/secret.txt'))).rejects.toThrow('folder/secret.txt was exchanged');
+  await expect(openToolFile(place('folder/secret.txt'))).rejects.toThrow('folder/secret.txt was exchanged');
 });
 
 test.runIf(process.platform === 'linux')('no file and no folder is made through an exchanged folder', async () => {
   const { outside, place } = await exchanged();
   for (const path of ['folder/new.txt', 'folder/secret.txt', 'folder/a/b/new.txt'])
-    await expect(replaceFile(place(path), 'x')).rejects.toThrow(/exchanged|a folder is needed/);
+    await expect(replaceToolFile(place(path), 'x')).rejects.toThrow(/exchanged|a folder is needed/);
   expect(readdirSync(outside)).toEqual(['secret.txt']);
   expect(readFileSync(join(outside, 'secret.txt'), 'utf8')).toBe(SECRET);
 });
@@ -39,7 +39,7 @@ test.runIf(process.platform === 'linux')('no file and no folder is made through 
 test.runIf(process.platform === 'linux')('a held folder stays the same one when a link takes its place', async () => {
   const { cwd, outside } = await withOutside();
   mkdirSync(join(cwd, 'folder'));
-  await using held = await holdFolder(join(cwd, 'folder'));
+  await using held = await holdFileFolder(join(cwd, 'folder'));
   renameSync(join(cwd, 'folder'), join(cwd, 'moved'));
   symlinkSync(outside, join(cwd, 'folder'));
   writeFileSync(join(held.at, 'new.txt'), 'x');
@@ -50,6 +50,6 @@ test.runIf(process.platform === 'linux')('a link put in the place of a file is n
   const { cwd, outside } = await withOutside();
   symlinkSync(join(outside, 'secret.txt'), join(cwd, 'link.txt'));
   const place = { real: join(cwd, 'link.txt'), shown: 'link.txt' };
-  await expect(replaceFile(place, 'x')).rejects.toThrow('link.txt is not a file');
+  await expect(replaceToolFile(place, 'x')).rejects.toThrow('link.txt is not a file');
   expect(readFileSync(join(outside, 'secret.txt'), 'utf8')).toBe(SECRET);
 });

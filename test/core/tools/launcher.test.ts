@@ -8,10 +8,10 @@ import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { childEnvironment } from '@drover/core/tools/process/environment';
+import { childProcessEnvironment } from '@drover/core/tools/process/environment';
 import { Launcher } from '@drover/core/tools/process/launcher';
-import { launchWith, startProcess } from '@drover/core/tools/process/start';
-import { endOrphans } from '@drover/core/tools/process/tree';
+import { launchProcessesWith, startProcess } from '@drover/core/tools/process/start';
+import { endOrphanProcesses } from '@drover/core/tools/process/tree';
 import { shell } from '@drover/core/tools/shell';
 import { runTool } from '@drover/core/tools/tool';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -23,7 +23,7 @@ import { temporaryFolder, workspace } from '../../support/workspace.ts';
 
 const waiter = fileURLToPath(new URL('../../support/process/launcher-waiter.ts', import.meta.url));
 const owner = fileURLToPath(new URL('../../support/process/launcher-owner.ts', import.meta.url));
-const env = childEnvironment(process.env);
+const env = childProcessEnvironment(process.env);
 
 const opened: RunLauncher[] = [];
 afterEach(async () => {
@@ -81,10 +81,10 @@ test('a process that only waits for a command stays until the command ends', asy
 test('without a launcher a command starts directly', async () => {
   const { address, close } = await launcher();
   await close();
-  launchWith(address);
+  launchProcessesWith(address);
   const { call } = await workspace();
   expect(await call(shell, { command: 'echo $PPID' })).toMatchObject({ output: String(process.pid) });
-  launchWith(undefined);
+  launchProcessesWith(undefined);
 });
 
 test('an unresponsive launcher counts as lost, and starts nothing later', async () => {
@@ -158,7 +158,7 @@ test('a killed owner takes the launcher along, and its processes are found by ma
   await gone(pid);
   await delay(100);
   expect([existsSync(dirname(path)), isThere(command)]).toEqual([false, true]);
-  expect(endOrphans(callId)).toBe(1);
+  expect(endOrphanProcesses(callId)).toBe(1);
   await gone(command);
 });
 
@@ -199,7 +199,7 @@ test('the processes of a lost thread are ended', async () => {
 });
 
 describe.each([
-  ['here', () => void launchWith(undefined)],
+  ['here', () => void launchProcessesWith(undefined)],
   ['by a launcher', () => openLauncher(env)],
 ])('started %s', (_, open: () => RunLauncher | undefined) => {
   let ours: RunLauncher | undefined;

@@ -2,8 +2,8 @@
 
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { textOf } from '@drover/core/tools/output/bytes';
-import { boundedText, Capture, OUTPUT_CHARS_MAX } from '@drover/core/tools/output/capture';
+import { toolOutputText } from '@drover/core/tools/output/bytes';
+import { boundOutputText, Capture, OUTPUT_CHARS_MAX } from '@drover/core/tools/output/capture';
 import { Deltas } from '@drover/core/tools/output/deltas';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../support/workspace.ts';
@@ -68,7 +68,7 @@ test('an unwritable file loses the file, not the output', async () => {
 test('long text from a tool is bounded in the same way', async () => {
   const path = join(await temporaryFolder(), 'call.txt');
   const text = '🦊'.repeat(700_000);
-  expect((await boundedText(text, path)).length).toBeLessThanOrEqual(OUTPUT_CHARS_MAX);
+  expect((await boundOutputText(text, path)).length).toBeLessThanOrEqual(OUTPUT_CHARS_MAX);
   expect(await readFile(path, 'utf8')).toBe(text);
 });
 
@@ -98,7 +98,7 @@ test.each([
     'twenty-two characters [2 bytes not text]',
   ],
 ])('%s is shown or described', (_, bytes, text) => {
-  expect(textOf(bytes)).toBe(text);
+  expect(toolOutputText(bytes)).toBe(text);
 });
 
 test('binary output of any size is described by its size', async () => {

@@ -2,7 +2,7 @@
 
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { oneChangeAtATime, inside, tidyPath } from '@drover/core/tools/files/paths';
+import { oneFileChangeAtATime, toolPathInside, tidyToolPath } from '@drover/core/tools/files/paths';
 import { glob } from '@drover/core/tools/glob';
 import { grep } from '@drover/core/tools/grep';
 import { list } from '@drover/core/tools/list';
@@ -90,7 +90,7 @@ test('a link that stays inside is followed, and stays a link', async () => {
   expect((await call(write, { path: 'link-inside/kept.txt', content: 'changed\n' })).output).toBe(
     'updated inner/kept.txt (+1 -1)',
   );
-  expect(await inside(cwd, 'link-inside')).toEqual({ real: join(cwd, 'inner'), shown: 'inner' });
+  expect(await toolPathInside(cwd, 'link-inside')).toEqual({ real: join(cwd, 'inner'), shown: 'inner' });
 });
 
 test('absolute paths into the workspace are accepted', async () => {
@@ -130,8 +130,8 @@ test('the whole of a long output can be read, though it is outside', async () =>
 });
 
 test('one path has one spelling', () => {
-  expect(['a/b', './a/b', 'a//b/', 'a/c/../b', 'a/./b'].map(tidyPath)).toEqual(Array(5).fill('a/b'));
-  expect(['.', './', 'a/..'].map(tidyPath)).toEqual(['.', '.', '.']);
+  expect(['a/b', './a/b', 'a//b/', 'a/c/../b', 'a/./b'].map(tidyToolPath)).toEqual(Array(5).fill('a/b'));
+  expect(['.', './', 'a/..'].map(tidyToolPath)).toEqual(['.', '.', '.']);
   expect(write.touches({ path: './a/../b.txt', content: '' })).toEqual(['b.txt']);
   expect(edit.subject({ path: './a/../b.txt', old: '', new: '' })).toBe('b.txt');
 });
@@ -146,9 +146,9 @@ test('operations on one file run in sequence, even if some fail', async () => {
     return name;
   };
   const results = await Promise.allSettled([
-    oneChangeAtATime('/x', work('a', 30)),
-    oneChangeAtATime('/x', work('b', 1)),
-    oneChangeAtATime('/y', work('c', 1)),
+    oneFileChangeAtATime('/x', work('a', 30)),
+    oneFileChangeAtATime('/x', work('b', 1)),
+    oneFileChangeAtATime('/y', work('c', 1)),
   ]);
   expect(results.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled']);
   expect(order).toEqual(['a starts', 'c starts', 'c ends', 'a ends', 'b starts', 'b ends']);

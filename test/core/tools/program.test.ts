@@ -3,8 +3,13 @@
 import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { childEnvironment } from '@drover/core/tools/process/environment';
-import { distrustPrograms, programOn, trustedEnvironment, trustedPath } from '@drover/core/tools/process/program';
+import { childProcessEnvironment } from '@drover/core/tools/process/environment';
+import {
+  distrustProgramFolders,
+  findProgramOn,
+  environmentOfTrustedPrograms,
+  pathOfTrustedPrograms,
+} from '@drover/core/tools/process/program';
 import { startProcess } from '@drover/core/tools/process/start';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../support/workspace.ts';
@@ -24,14 +29,14 @@ test('the first executable on PATH is found, and no folder or relative entry', a
   mkdirSync(join(folder, 'a', 'tool'), { recursive: true });
   chmodSync(program(join(folder, 'b', 'tool'), 'b'), 0o644);
   program(join(folder, 'd', 'tool'), 'd');
-  expect(programOn(on, 'tool')).toBe(join(folder, 'd', 'tool'));
-  expect(programOn(on, 'another')).toBeUndefined();
+  expect(findProgramOn(on, 'tool')).toBe(join(folder, 'd', 'tool'));
+  expect(findProgramOn(on, 'another')).toBeUndefined();
 
   // A program added later to an earlier folder is not noticed; a removed one is.
   program(join(folder, 'c', 'tool'), 'c');
-  expect(programOn(on, 'tool')).toBe(join(folder, 'd', 'tool'));
+  expect(findProgramOn(on, 'tool')).toBe(join(folder, 'd', 'tool'));
   rmSync(join(folder, 'd', 'tool'));
-  expect(programOn(on, 'tool')).toBe(join(folder, 'c', 'tool'));
+  expect(findProgramOn(on, 'tool')).toBe(join(folder, 'c', 'tool'));
 });
 
 test('a program that was found keeps the name it was asked for', async () => {
@@ -52,9 +57,12 @@ test('a program in a folder that commands may write to is not found, even by lin
   program(join(folder, 'own', 'tool'), 'own');
   symlinkSync(bin, link);
   const on = [bin, link, '.', join(folder, 'own')].join(':');
-  expect(programOn(on, 'tool')).toBe(join(bin, 'tool'));
-  distrustPrograms([project]);
-  expect([programOn(on, 'tool'), trustedPath(on)]).toEqual([join(folder, 'own', 'tool'), join(folder, 'own')]);
+  expect(findProgramOn(on, 'tool')).toBe(join(bin, 'tool'));
+  distrustProgramFolders([project]);
+  expect([findProgramOn(on, 'tool'), pathOfTrustedPrograms(on)]).toEqual([
+    join(folder, 'own', 'tool'),
+    join(folder, 'own'),
+  ]);
 });
 
 test('no variable leads a process outside to a folder that commands may write', async () => {
@@ -62,7 +70,7 @@ test('no variable leads a process outside to a folder that commands may write', 
   const [project, own] = [join(folder, 'project'), join(folder, 'own')];
   mkdirSync(project);
   mkdirSync(own);
-  distrustPrograms([project]);
+  distrustProgramFolders([project]);
   const env = {
     PATH: `${project}:${own}`,
     LD_LIBRARY_PATH: `:${project}/lib:lib:${own}`,
@@ -70,8 +78,8 @@ test('no variable leads a process outside to a folder that commands may write', 
     GIT_CONFIG_GLOBAL: join(project, 'gitconfig'),
     LANG: 'C',
   };
-  expect(trustedEnvironment(env)).toEqual({ PATH: own, LD_LIBRARY_PATH: own, LANG: 'C' });
-  expect(trustedEnvironment({ LD_LIBRARY_PATH: project })).toEqual({});
+  expect(environmentOfTrustedPrograms(env)).toEqual({ PATH: own, LD_LIBRARY_PATH: own, LANG: 'C' });
+  expect(environmentOfTrustedPrograms({ LD_LIBRARY_PATH: project })).toEqual({});
 
   const { stdout } = await startProcess({ file: '/usr/bin/env', args: [], cwd: project, env, detached: false });
   expect((await text(stdout)).trim().split('\n').toSorted()).toEqual([
@@ -88,5 +96,5 @@ test.each([
   [{ XDG_CONFIG_HOME: '.config' }, {}],
   [{ XDG_CONFIG_HOME: '/h/.config' }, { XDG_CONFIG_HOME: '/h/.config' }],
 ])('a process does not look into its current folder for code: %j', (env, passed) => {
-  expect(childEnvironment(env)).toEqual(passed);
+  expect(childProcessEnvironment(env)).toEqual(passed);
 });

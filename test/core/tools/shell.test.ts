@@ -4,9 +4,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { endAllChildren, runChild, runningGroups } from '@drover/core/tools/process/child';
-import { childEnvironment } from '@drover/core/tools/process/environment';
-import { launchWith } from '@drover/core/tools/process/start';
+import { endAllChildProcesses, runChildProcess, runningProcessGroups } from '@drover/core/tools/process/child';
+import { childProcessEnvironment } from '@drover/core/tools/process/environment';
+import { launchProcessesWith } from '@drover/core/tools/process/start';
 import { shell } from '@drover/core/tools/shell';
 import { runTool } from '@drover/core/tools/tool';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -35,9 +35,9 @@ function sleepers(): readonly string[] {
 
 afterEach(() => {
   const left = sleepers();
-  endAllChildren('SIGKILL'); // so that one failure does not spread to the next test
+  endAllChildProcesses('SIGKILL'); // so that one failure does not spread to the next test
   expect(left).toEqual([]);
-  expect(runningGroups()).toEqual([]);
+  expect(runningProcessGroups()).toEqual([]);
 });
 
 async function ran(command: string, timeoutMs = 10_000) {
@@ -48,8 +48,8 @@ async function ran(command: string, timeoutMs = 10_000) {
 }
 
 describe.each([
-  ['here', () => void launchWith(undefined)],
-  ['by a launcher', () => openLauncher(childEnvironment(process.env))],
+  ['here', () => void launchProcessesWith(undefined)],
+  ['by a launcher', () => openLauncher(childProcessEnvironment(process.env))],
 ])('started %s', (_, open: () => RunLauncher | undefined) => {
   let launcher: RunLauncher | undefined;
   beforeAll(async () => {
@@ -230,9 +230,9 @@ describe.each([
   test('a process cancelled during its start ends at once', async () => {
     const { cwd } = await workspace();
     const stop = new AbortController();
-    const env = childEnvironment(process.env);
+    const env = childProcessEnvironment(process.env);
     const spec = { file: 'sleep', args: [LONG], cwd, env, callId: 'c', timeoutMs: 5_000, onStdout: () => undefined };
-    const running = runChild(spec, stop.signal);
+    const running = runChildProcess(spec, stop.signal);
     stop.abort();
     const { endedBy, durationMs } = await running;
     expect({ endedBy, isSoon: durationMs < 4_000 }).toEqual({ endedBy: 'abort', isSoon: true });
@@ -249,9 +249,9 @@ describe.each([
       command: `setsid sh -c 'echo >ready; exec sleep ${LONG}' >/dev/null 2>&1 </dev/null & until [ -e ready ]; do sleep 0.05; done`,
     });
     while (sleepers().filter((name) => name === 'sleep').length < 4) await delay(20);
-    expect(runningGroups()).toHaveLength(2);
+    expect(runningProcessGroups()).toHaveLength(2);
 
-    endAllChildren('SIGKILL');
+    endAllChildProcesses('SIGKILL');
     expect((await Promise.all(running)).map(({ isError }) => isError)).toEqual([true, true]);
     while (sleepers().length > 0) await delay(20);
   });

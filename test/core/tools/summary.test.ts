@@ -1,7 +1,7 @@
 // A call and its result in one line each: short, and harmless on a terminal.
 
 import type { Json } from '@drover/protocol/json';
-import { inputSummary, outputSummary } from '@drover/core/tools/summary';
+import { toolInputSummary, toolOutputSummary } from '@drover/core/tools/summary';
 import { expect, test } from 'vitest';
 
 test.each<[string, Json, string]>([
@@ -15,18 +15,18 @@ test.each<[string, Json, string]>([
   ['the raw input where nothing tells more', { action: 'status' }, 'x {"action":"status"}'],
   ['the raw input that is no object', [1], 'x [1]'],
 ])('a call is summarised by %s', (_, args, summary) => {
-  expect(inputSummary('x', args)).toBe(summary);
+  expect(toolInputSummary('x', args)).toBe(summary);
 });
 
 test('a call takes at most 100 code points, whatever they are', () => {
-  expect(inputSummary('x', { command: 'a'.repeat(97) })).toBe(`x: ${'a'.repeat(97)}`);
-  expect(inputSummary('x', { command: 'a'.repeat(98) })).toBe(`x: ${'a'.repeat(96)}…`);
-  expect(Array.from(inputSummary('x', { command: '🦊'.repeat(500) }))).toHaveLength(100);
+  expect(toolInputSummary('x', { command: 'a'.repeat(97) })).toBe(`x: ${'a'.repeat(97)}`);
+  expect(toolInputSummary('x', { command: 'a'.repeat(98) })).toBe(`x: ${'a'.repeat(96)}…`);
+  expect(Array.from(toolInputSummary('x', { command: '🦊'.repeat(500) }))).toHaveLength(100);
 });
 
 test('a result takes at most 80 code points', () => {
-  expect(outputSummary('b'.repeat(80))).toBe('b'.repeat(80));
-  expect(outputSummary('b'.repeat(81))).toBe(`${'b'.repeat(79)}…`);
+  expect(toolOutputSummary('b'.repeat(80))).toBe('b'.repeat(80));
+  expect(toolOutputSummary('b'.repeat(81))).toBe(`${'b'.repeat(79)}…`);
 });
 
 test.each([
@@ -39,9 +39,9 @@ test.each([
   ['invisible characters', 'a\u200Bb\uFEFFc\u{E0041}d', 'abcd'],
   ['half characters', 'a\uD800b', 'a\uFFFDb'],
 ])('%s leave one clean line', (_, text, summary) => {
-  expect(outputSummary(text)).toBe(summary);
+  expect(toolOutputSummary(text)).toBe(summary);
 });
 
 test('a family of emoji stays together', () => {
-  expect(outputSummary('👩‍👧')).toBe('👩‍👧');
+  expect(toolOutputSummary('👩‍👧')).toBe('👩‍👧');
 });

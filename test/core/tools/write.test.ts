@@ -3,7 +3,7 @@
 import { watch } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isLeftover } from '@drover/core/tools/files/leftovers';
+import { isLeftoverFile } from '@drover/core/tools/files/leftovers';
 import { edit } from '@drover/core/tools/edit';
 import { write } from '@drover/core/tools/write';
 import { expect, test } from 'vitest';
@@ -93,9 +93,9 @@ test('a temporary file of a killed drover is recognised by its name', async () =
   const seen = new Set<string>();
   const watcher = watch(cwd, (_, name) => seen.add(String(name)));
   await call(write, { path: 'a.txt', content: 'new\n' });
-  await expect.poll(() => [...seen].filter((name) => name !== 'a.txt').map(isLeftover)).toEqual([true]);
+  await expect.poll(() => [...seen].filter((name) => name !== 'a.txt').map(isLeftoverFile)).toEqual([true]);
   watcher.close();
-  expect([isLeftover('a.txt'), isLeftover('src/.a.txt.0123456789ab.drover-new')]).toEqual([false, true]);
+  expect([isLeftoverFile('a.txt'), isLeftoverFile('src/.a.txt.0123456789ab.drover-new')]).toEqual([false, true]);
 });
 
 const deep = (folders: number) => `${'d/'.repeat(folders)}a.txt`;

@@ -1,7 +1,7 @@
 // Rejections of a provider: status, headers and body become a failure.
 
 import type { Failure } from '@drover/protocol/failures';
-import { failureOfResponse } from '@drover/core/model/wire/http/rejection';
+import { failureOfHttpResponse } from '@drover/core/model/wire/http/rejection';
 import { describe, expect, test } from 'vitest';
 import { decode, readAll, source, type Api } from '../recordings.ts';
 
@@ -9,7 +9,7 @@ const { account } = source;
 
 function failure(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): Failure {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
-  return failureOfResponse({ status, header: (name) => headers[name], body: text }, account);
+  return failureOfHttpResponse({ status, header: (name) => headers[name], body: text }, account);
 }
 
 const saying = (message: string, type = 'some_error') => ({ type: 'error', error: { type, message } });

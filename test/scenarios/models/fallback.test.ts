@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { costOf, type Price } from '@drover/core/model/catalog';
+import { modelCostOf, type Price } from '@drover/core/model/catalog';
 import type { Recorded } from '@drover/protocol/events';
 import type { AnswerSource } from '@drover/rehearsal/script';
 import { expect, onTestFinished, test } from 'vitest';
@@ -69,11 +69,11 @@ test('an overloaded model hands over once, and the answering model sets the pric
   expect(models(desk)).toEqual(['dear', 'dear', 'dear', 'dear', 'cheap', 'cheap', 'dear']);
   const paid = of(events, 'usage').filter(({ task, usage }) => task === 'one' && usage.output > 0);
   expect(paid.map(({ requestCost }) => requestCost)).toEqual(
-    paid.map(({ usage }) => expect.closeTo(costOf(usage, PRICES[CHEAP] as Price), 10)),
+    paid.map(({ usage }) => expect.closeTo(modelCostOf(usage, PRICES[CHEAP] as Price), 10)),
   );
   const planning = of(events, 'usage').filter(({ task }) => task === undefined);
   const sum = [
-    ...planning.map(({ usage }) => costOf(usage, PRICES[DEAR] as Price)),
+    ...planning.map(({ usage }) => modelCostOf(usage, PRICES[DEAR] as Price)),
     ...paid.map((each) => each.requestCost ?? 0),
   ];
   expect(end.cost).toBeCloseTo(

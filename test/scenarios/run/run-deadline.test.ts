@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { runJournalPath } from '@drover/coordinator/run/journal';
 import type { JsonObject } from '@drover/protocol/json';
-import { headOf, readContents, seal } from '@drover/core/journal/file/format';
+import { journalFileHead, readJournalContents, sealJournalRecord } from '@drover/core/journal/file/format';
 import { expect, test } from 'vitest';
 import { planned, RunDesk, says, statuses, submits, told, writes } from '../../support/run/run-desk.ts';
 
@@ -21,12 +21,12 @@ async function interruptedAfter(workedMs: number, agoMs: number): Promise<{ desk
   const first = told(await desk.interrupted(argv, () => desk.server.requests.some(({ agent }) => agent === 'slow')));
   const id = first.end.run ?? '';
   const path = runJournalPath(desk.home, id);
-  const records = readContents(readFileSync(path)).records as readonly (JsonObject & { at: string })[];
+  const records = readJournalContents(readFileSync(path)).records as readonly (JsonObject & { at: string })[];
   const back = (at: string, ms: number) => new Date(Date.parse(at) - ms).toISOString();
   const aged = records.map((each, n) => ({ ...each, at: back(each.at, agoMs + (n === 0 ? workedMs : 0)) }));
   let sum = '';
-  const lines = [headOf({ run: id }), ...aged].map((record) => {
-    const line = seal(record, sum);
+  const lines = [journalFileHead({ run: id }), ...aged].map((record) => {
+    const line = sealJournalRecord(record, sum);
     sum = line.sum;
     return `${line.text}\n`;
   });

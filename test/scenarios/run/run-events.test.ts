@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { runJournalPath } from '@drover/coordinator/run/journal';
 import type { Shown } from '@drover/core/bus';
 import { EVENTS } from '@drover/protocol/events';
-import { readContents } from '@drover/core/journal/file/format';
+import { readJournalContents } from '@drover/core/journal/file/format';
 import { planned, RunDesk, submits, type ScriptedTask } from '../../support/run/run-desk.ts';
 
 const MANY = Array.from({ length: 101 }, (_, at) => ({ name: 'read', args: { path: 'a.txt', from: at + 1 } }));
@@ -38,7 +38,7 @@ test(
     // The hundred-and-first call is refused without an index, since the next index belongs to another worker.
     expect(events.filter((event) => event.type === 'warning' && event.task === 'one')).toHaveLength(1);
 
-    const kept = readContents(readFileSync(runJournalPath(desk.home, end.run ?? ''))).records;
+    const kept = readJournalContents(readFileSync(runJournalPath(desk.home, end.run ?? ''))).records;
     const { sum: _, ...last } = kept.at(-1) ?? {};
     const reliable = events.filter(({ type }) => EVENTS[type].delivery !== 'lossy');
     expect(kept.filter(({ type }) => type !== 'partial').map(({ seq }) => seq)).toEqual(reliable.map(({ seq }) => seq));

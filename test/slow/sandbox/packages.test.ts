@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { programOn } from '@drover/core/tools/process/program';
+import { findProgramOn } from '@drover/core/tools/process/program';
 import { parseHostRule } from '@drover/sandbox/net/hosts';
 import { openProxy } from '@drover/sandbox/net/proxy';
 import { expect, onTestFinished, test } from 'vitest';
@@ -14,14 +14,14 @@ import { crateRegistry, goProxy, npmRegistry, pythonIndex } from '../../support/
 const PNPM = findPnpm();
 
 function has(name: string): boolean {
-  if (programOn(process.env['PATH'] ?? '', name) !== undefined) return true;
+  if (findProgramOn(process.env['PATH'] ?? '', name) !== undefined) return true;
   process.stderr.write(`\n*** LEFT OUT, for want of ${name}: packages of ${name} inside the sandbox.\n\n`);
   return false;
 }
 
 /** The pnpm on the PATH, or the one that the project pins, from the registry. */
 function findPnpm(): string | undefined {
-  const found = programOn(process.env['PATH'] ?? '', 'pnpm');
+  const found = findProgramOn(process.env['PATH'] ?? '', 'pnpm');
   if (found !== undefined) return found;
   try {
     const args = ['--yes', '--package', 'pnpm@12.18.0', '--call', 'command -v pnpm'];

@@ -1,12 +1,16 @@
 // Random conversations with aborts, discards, compactions, crashes, odd servers and changes of provider. Each of their
 // requests goes to the strict server.
 
-import { applyCut, planCut, planWishedCut } from '@drover/core/conversation/compaction';
+import {
+  applyConversationCut,
+  planConversationCut,
+  planWishedConversationCut,
+} from '@drover/core/conversation/compaction';
 import { Conversation } from '@drover/core/conversation/conversation';
 import type { Api } from '@drover/core/model/catalog';
 import type { AssistantMessage, AssistantPart, ImagePart, Message, ToolResult } from '@drover/protocol/messages';
 import type { Provider } from '@drover/core/model/provider';
-import { buildRequest } from '@drover/core/model/request';
+import { buildModelRequest } from '@drover/core/model/request';
 import type { Answer, Script } from '@drover/rehearsal/script';
 import { APIS, never, providerOn, rehearsal } from '../agent.ts';
 
@@ -153,8 +157,10 @@ export class Life {
         const tokensOf = (messages: readonly Message[]): number => measure.expectedTokensWith(messages, 0);
         const limit = tokensOf(this.#messages) * random.pick([0.1, 0.5, 0.9]);
         const room = { tokensOf, limit, summaryTokens: 10 };
-        const cut = random.chance(0.3) ? planWishedCut(this.#messages) : planCut(this.#messages, room, random.below(3));
-        if (cut !== undefined) this.#messages = [...applyCut(this.#messages, cut, 'what happened')];
+        const cut = random.chance(0.3)
+          ? planWishedConversationCut(this.#messages)
+          : planConversationCut(this.#messages, room, random.below(3));
+        if (cut !== undefined) this.#messages = [...applyConversationCut(this.#messages, cut, 'what happened')];
         return;
       }
       case 4: // a crash: what was not yet written is gone
@@ -175,7 +181,7 @@ export class Life {
 
   async #ask(): Promise<AssistantMessage> {
     const provider = this.#providers[this.#api];
-    const request = buildRequest({
+    const request = buildModelRequest({
       provider,
       model: this.#model,
       system: 'You are tested.\ud800',

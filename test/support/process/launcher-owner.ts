@@ -1,6 +1,6 @@
 // A process with a launcher that starts a command, prints their pids, and waits to be killed.
 
-import { runChild } from '@drover/core/tools/process/child';
+import { runChildProcess } from '@drover/core/tools/process/child';
 import { openLauncher } from '../../../bin/run/open-launcher.ts';
 import { listening } from '../serve/listening.ts';
 
@@ -11,7 +11,7 @@ const {
 await listening(path);
 
 const callId = `owner-${process.pid}`;
-await runChild(
+await runChildProcess(
   {
     file: 'sh',
     args: ['-c', 'echo $$; exec sleep 97'],

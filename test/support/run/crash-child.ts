@@ -9,7 +9,7 @@
 import { appendFileSync, readFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { Session } from '@drover/core/session/session';
-import { pastOf } from '@drover/core/journal/history';
+import { foldSessionHistory } from '@drover/core/journal/history';
 import { Journal, type JournalFile } from '@drover/core/journal/file/journal';
 import { Recorder } from '@drover/core/journal/recorder';
 import { journalPath } from '@drover/core/journal/session-journal';
@@ -110,7 +110,7 @@ function dying(provider: Provider): Provider {
 
 const hooks = { onTrouble: () => undefined, onRecovery: () => undefined };
 const { journal, records } = await Journal.open({ path: journalPath(home, 's'), session: 's', ...hooks, openFile });
-const past = pastOf(records);
+const past = foldSessionHistory(records);
 const timeouts = { headersMs: 20_000, firstByteMs: 20_000, silenceMs: 20_000, progressMs: 20_000 };
 const session = new Session({
   id: 's',

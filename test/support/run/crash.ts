@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { readContents } from '@drover/core/journal/file/format';
+import { readJournalContents } from '@drover/core/journal/file/format';
 import { journalPath } from '@drover/core/journal/session-journal';
 import type { Answer, Script } from '@drover/rehearsal/script';
 import { startRehearsal, type Rehearsal } from '@drover/rehearsal/server';
@@ -81,7 +81,7 @@ async function livesOn(server: Rehearsal, home: string, { steps, kills, loses }:
       ...(output.stderr === '' ? [] : [output.stderr.slice(0, 500)]),
     );
   }
-  const { records, damage } = readContents(await readFile(journalPath(home, 's')));
+  const { records, damage } = readJournalContents(await readFile(journalPath(home, 's')));
   const kept = new Set(records.map(({ seq, type }) => `${Number(seq)} ${typeof type === 'string' ? type : ''}`));
   const written = (await readFile(ledger, 'utf8')).split('\n').filter(Boolean);
   const wanted = Array.from({ length: steps * 3 }, (_, n) => lineOf(n));

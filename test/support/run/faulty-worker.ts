@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { threadId } from 'node:worker_threads';
 import type { TaskSpec } from '@drover/core/task/task';
 import type { Opening, Order } from '@drover/core/task/order';
-import { linkOver } from '@drover/core/task/wire';
+import { taskLinkOverWire } from '@drover/core/task/wire';
 import { work as workWell } from '@drover/worker/entry';
 import { runTask } from '@drover/worker/task';
 
@@ -48,7 +48,7 @@ let rejections = 0;
 
 async function reject(order: Opening): Promise<never> {
   rejections += 1;
-  await linkOver(order, threadId).link.settled();
+  await taskLinkOverWire(order, threadId).link.settled();
   throw new TypeError(`rejection ${rejections} of this thread`);
 }
 
@@ -58,7 +58,7 @@ function happenIn({ workspace }: TaskSpec, fault: () => void): void {
 
 /** Numbered events at a thousand per second; the system prompt says how many. */
 async function flood({ system, mode }: TaskSpec, order: Opening): Promise<unknown> {
-  const { link, close } = linkOver(order, threadId);
+  const { link, close } = taskLinkOverWire(order, threadId);
   const count = Number(system);
   for (let told = 0; told < count || mode === 'read'; told++) {
     link.emit({ type: 'warning', message: String(told) }, { turn: 1, step: 1 });

@@ -10,7 +10,7 @@ import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, symlinkS
 import { basename, dirname, join } from 'node:path';
 import { openRepository } from '@drover/coordinator/git/repository';
 import { openStore } from '@drover/coordinator/store/store';
-import { seal } from '@drover/core/journal/file/format';
+import { sealJournalRecord } from '@drover/core/journal/file/format';
 import type { JsonObject } from '@drover/protocol/json';
 import type { Script } from '@drover/rehearsal/script';
 import { startRehearsal } from '@drover/rehearsal/server';
@@ -117,7 +117,7 @@ function sealed(journal: string, rename: (text: string) => string): string {
   return lines
     .map((line) => {
       const { sum: _, ...record } = JSON.parse(rename(line)) as JsonObject;
-      const next = seal(record, sum);
+      const next = sealJournalRecord(record, sum);
       sum = next.sum;
       return `${next.text}\n`;
     })

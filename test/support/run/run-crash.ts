@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runJournalPath } from '@drover/coordinator/run/journal';
 import type { EventType, Recorded } from '@drover/protocol/events';
-import { readContents } from '@drover/core/journal/file/format';
+import { readJournalContents } from '@drover/core/journal/file/format';
 import { bundleInto } from '../bundle.ts';
 import { calls, planned, RunDesk, submits, writes } from './run-desk.ts';
 
@@ -146,7 +146,7 @@ export function recordsOf(desk: RunDesk): readonly Recorded[] {
 
 function recordsIn({ home }: RunDesk, id: string): readonly Recorded[] {
   const path = runJournalPath(home, id);
-  return existsSync(path) ? (readContents(readFileSync(path)).records as unknown as readonly Recorded[]) : [];
+  return existsSync(path) ? (readJournalContents(readFileSync(path)).records as unknown as readonly Recorded[]) : [];
 }
 
 let bundle: Promise<string> | undefined;

@@ -11,7 +11,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { runJournalPath } from '@drover/coordinator/run/journal';
 import type { Json } from '@drover/protocol/json';
-import { readContents } from '@drover/core/journal/file/format';
+import { readJournalContents } from '@drover/core/journal/file/format';
 import type { Answer } from '@drover/rehearsal/script';
 import { afterAll } from 'vitest';
 import { bundleInto } from '../bundle.ts';
@@ -67,7 +67,7 @@ async function lives(
     await untilNobodyWritesTo(ledger);
   }
   const run = runIn(desk) ?? '';
-  const { records } = readContents(readFileSync(runJournalPath(desk.home, run)));
+  const { records } = readJournalContents(readFileSync(runJournalPath(desk.home, run)));
   const kept = new Set(records.map(({ seq, type }) => `${Number(seq)} ${typeof type === 'string' ? type : ''}`));
   const written = (await readFile(ledger, 'utf8')).split('\n').filter(Boolean);
   const wanted = tasks().flatMap((task) => Array.from({ length: steps * CALLS }, (_, n) => lineOf(task, n)));
@@ -139,7 +139,7 @@ function runIn({ home }: RunDesk): string | undefined {
   const runs = existsSync(folder) ? readdirSync(folder) : [];
   return runs.find((id) => {
     const path = runJournalPath(home, id);
-    return existsSync(path) && readContents(readFileSync(path)).records.length > 0;
+    return existsSync(path) && readJournalContents(readFileSync(path)).records.length > 0;
   });
 }
 

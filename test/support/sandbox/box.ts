@@ -6,7 +6,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { newId } from '@drover/core/ids';
-import { childEnvironment } from '@drover/core/tools/process/environment';
+import { childProcessEnvironment } from '@drover/core/tools/process/environment';
 import { runShell, type ShellEnd } from '@drover/core/tools/process/run-shell';
 import { type FoundSandbox, openSandbox } from '@drover/sandbox/open';
 import type { Limits, SandboxPolicy, SandboxSystem } from '@drover/sandbox/policy';
@@ -98,7 +98,7 @@ async function run(
   script: string,
   cwd: string,
   sandbox: SandboxPolicy | undefined,
-  { env = childEnvironment(process.env), timeoutMs = COMMAND_MS_MAX }: Way = {},
+  { env = childProcessEnvironment(process.env), timeoutMs = COMMAND_MS_MAX }: Way = {},
 ): Promise<Ran> {
   const chunks: Buffer[] = [];
   let size = 0;

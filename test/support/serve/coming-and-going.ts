@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { DroverClient } from '@drover/client/client';
 import type { Recorded } from '@drover/protocol/events';
 import type { JsonObject } from '@drover/protocol/json';
-import { readJournal } from '@drover/core/journal/file/journal';
+import { readJournalFile } from '@drover/core/journal/file/journal';
 import { journalPath } from '@drover/core/journal/session-journal';
 import { made, said, serveDesk } from './serve-desk.ts';
 import { TOKEN } from './serve-host.ts';
@@ -55,6 +55,6 @@ export async function comingAndGoing(ms: number): Promise<CameAndWent> {
     await cutting;
   }
   await telling;
-  const { records } = await readJournal(journalPath(desk.home, id));
+  const { records } = await readJournalFile(journalPath(desk.home, id));
   return { heard, kept: records.filter(({ type }) => type !== 'partial'), connections };
 }

@@ -2,7 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 import type { Recorded } from '@drover/protocol/events';
-import { readJournal } from '@drover/core/journal/file/journal';
+import { readJournalFile } from '@drover/core/journal/file/journal';
 import { journalPath, openSessionJournal } from '@drover/core/journal/session-journal';
 import { remoteTool } from '@drover/core/tools/remote';
 import { defineTool, type Tool } from '@drover/core/tools/tool';
@@ -51,7 +51,7 @@ export async function keptSession(home: string, script: Script, settings: Settin
   return {
     ...rehearsed,
     die: close,
-    records: async () => (await readJournal(path)).records as unknown as readonly Recorded[],
+    records: async () => (await readJournalFile(path)).records as unknown as readonly Recorded[],
     bytes: () => readFile(path, 'utf8'),
   };
 }

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DroverClient } from '@drover/client/client';
 import type { JsonObject } from '@drover/protocol/json';
-import { readJournal } from '@drover/core/journal/file/journal';
+import { readJournalFile } from '@drover/core/journal/file/journal';
 import { journalPath } from '@drover/core/journal/session-journal';
 import type { Script } from '@drover/rehearsal/script';
 import { onTestFinished } from 'vitest';
@@ -59,7 +59,7 @@ export async function serveProcess(script: Script): Promise<ServeProcess> {
     start,
     ledger: async () => (await readFile(ledger, 'utf8')).trim().split('\n'),
     kept: async (id) => {
-      const { records } = await readJournal(journalPath(home, id));
+      const { records } = await readJournalFile(journalPath(home, id));
       return records.filter(({ type }) => type !== 'partial');
     },
   };

@@ -4,7 +4,7 @@ import type { Event } from '@drover/protocol/events';
 import type { JsonObject } from '@drover/protocol/json';
 import type { TaskOutcome } from '@drover/protocol/outcomes';
 import type { TaskSpec } from '@drover/core/task/task';
-import { pastOf } from '@drover/core/journal/history';
+import { foldSessionHistory } from '@drover/core/journal/history';
 import { runMovingAttempt } from '@drover/coordinator/attempt/moving';
 import type { Pool } from '@drover/coordinator/pool/pool';
 import { never } from '../agent.ts';
@@ -16,7 +16,7 @@ export function inPool(pool: Pool, spec: TaskSpec, parts: RunParts = {}): Moved 
   const run = listener(parts);
   const moves: Event[] = [];
   const history = async () =>
-    pastOf(run.told.map(({ event, at }, seq) => ({ seq, ...at, ...event }) as unknown as JsonObject));
+    foldSessionHistory(run.told.map(({ event, at }, seq) => ({ seq, ...at, ...event }) as unknown as JsonObject));
   const tell = (event: Event) => void moves.push(event);
   const outcome = runMovingAttempt({ spec, link: run.link, runTask: pool.run, history, tell }, never);
   return { run, moves, outcome };

@@ -15,7 +15,7 @@ import {
   type Admission,
   type Admitted,
   CUT_OFF,
-  isCutOff,
+  isSpendingCutOff,
   type Seen,
   type Wanted,
 } from '@drover/core/model/spending/admission';
@@ -74,7 +74,7 @@ export class RunAdmission {
         }
         const settle = (usage: Usage, seen: Seen) => {
           if (!open.delete(abandon)) return;
-          const isCharged = this.#isCapped && isCutOff(seen);
+          const isCharged = this.#isCapped && isSpendingCutOff(seen);
           if (isCharged) this.#tellCutOff();
           this.#settle({ claim, ticket, place }, isCharged ? claim.most : usage, seen);
         };

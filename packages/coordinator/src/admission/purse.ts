@@ -15,13 +15,13 @@
 // A cap in dollars needs a price, so there is none without it.
 
 import { overBudget, type Wanted } from '@drover/core/model/spending/admission';
-import { Budget, worstCase, type Pot, type Reservation } from '@drover/core/model/spending/budget';
+import { Budget, worstCaseSpending, type Pot, type Reservation } from '@drover/core/model/spending/budget';
 import type { Cap } from '@drover/protocol/limits';
 import type { Price } from '@drover/core/model/catalog';
 import type { Lane } from './throttle.ts';
 import { DroverError, UsageError } from '@drover/core/errors';
 import type { Usage } from '@drover/protocol/messages';
-import { NO_SPENDING, priced, sumSpent, type Spent } from '@drover/core/model/spending/spent';
+import { NO_SPENDING, pricedUsage, sumSpent, type Spent } from '@drover/core/model/spending/spent';
 import { NO_USAGE } from '@drover/core/model/spending/usage';
 
 /** An answer of this length is rarely cut off; with less budget, a request waits for others to return some. */
@@ -122,7 +122,7 @@ export class Purse {
   #hold({ inputTokens, price }: Priced, reservations: readonly Reservation[]): Claim {
     const outputTokens = Math.min(...reservations.map(({ outputTokensMax }) => outputTokensMax));
     const outputTokensMax = Math.max(1, Math.floor(outputTokens / this.#outputFactor));
-    const most = priced({ ...worstCase(inputTokens, outputTokens, price), estimated: true }, price);
+    const most = pricedUsage({ ...worstCaseSpending(inputTokens, outputTokens, price), estimated: true }, price);
     let isOpen = true;
     return {
       outputTokensMax,
@@ -132,7 +132,7 @@ export class Purse {
         if (!isOpen) return { isExceeded: false };
         isOpen = false;
         for (const { settle } of reservations) settle(usage);
-        const request = priced(usage, price);
+        const request = pricedUsage(usage, price);
         this.#total = sumSpent(this.#total, request);
         const isExceeded = this.#learn(usage, inputTokens, outputTokens);
         return { isExceeded, ...(request.cost !== undefined && { requestCost: request.cost }) };

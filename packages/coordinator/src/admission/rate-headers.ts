@@ -5,7 +5,7 @@
 // in milliseconds from now; a past one is 0. If the clocks differ, times are compared with the server's `date` header.
 // It has whole seconds only, so the local clock is used as long as both agree.
 
-import { durationMs, retryAfterMs } from '@drover/core/model/wire/http/retry-after';
+import { httpDurationMs, httpRetryAfterMs } from '@drover/core/model/wire/http/retry-after';
 
 export type RateName = 'requests' | 'tokens' | 'input-tokens' | 'output-tokens';
 
@@ -40,7 +40,7 @@ export function readRateHeaders(headers: Headers, now: number): Rates {
     ];
   });
   // Only an explicit retry header counts: with all headers, any reset time would be used.
-  const asked = retryAfterMs((header) => (RETRY_HEADERS.has(header) ? headers[header] : undefined), '');
+  const asked = httpRetryAfterMs((header) => (RETRY_HEADERS.has(header) ? headers[header] : undefined), '');
   return { rates, ...(asked !== undefined && { retryAfterMs: asked }) };
 }
 
@@ -75,7 +75,7 @@ function rateResetMs(text: string | undefined, clock: number): number | undefine
 
 function rateSpanMs(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
-  return /^[\s0.hms]*0[\s0.hms]*$/.test(text) ? 0 : durationMs(text);
+  return /^[\s0.hms]*0[\s0.hms]*$/.test(text) ? 0 : httpDurationMs(text);
 }
 
 function rateHeaderCount(text: string | undefined): number | undefined {

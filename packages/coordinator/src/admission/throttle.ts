@@ -14,7 +14,7 @@
 //   4. If a provider asks for a longer pause than the maximum, all waiting requests fail with its message.
 
 import { createHash } from 'node:crypto';
-import { failureOf } from '@drover/core/agent/limits';
+import { turnFailureOfSignal } from '@drover/core/agent/limits';
 import { DroverError } from '@drover/core/errors';
 import type { Failure } from '@drover/protocol/failures';
 import type { Seen, Wanted } from '@drover/core/model/spending/admission';
@@ -142,7 +142,7 @@ export class Lane {
   }
 
   async enter(entry: Entry, signal: AbortSignal): Promise<Ticket> {
-    if (signal.aborted) throw new DroverError(failureOf(signal));
+    if (signal.aborted) throw new DroverError(turnFailureOfSignal(signal));
     const { promise, resolve, reject } = Promise.withResolvers<Ticket>();
     const waiting: Waiting = { entry, since: performance.now(), resolve, reject, reason: '', isTold: false };
     const giveUp = () => {
@@ -150,7 +150,7 @@ export class Lane {
       if (at < 0) return;
       this.#queue.splice(at, 1);
       tellWhenThrottleEnds(waiting);
-      reject(new DroverError(failureOf(signal)));
+      reject(new DroverError(turnFailureOfSignal(signal)));
       this.retry();
     };
     signal.addEventListener('abort', giveUp, { once: true });

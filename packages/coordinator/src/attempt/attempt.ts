@@ -4,7 +4,7 @@
 // worker*100 + callIndex. Events after the end of the attempt are dropped.
 
 import type { Question } from '@drover/core/agent/calls/calls';
-import { failureOf } from '@drover/core/agent/limits';
+import { turnFailureOfSignal } from '@drover/core/agent/limits';
 import type { Decision, Event } from '@drover/protocol/events';
 import { describe, type Failure, FAILURES } from '@drover/protocol/failures';
 import { DroverError } from '@drover/core/errors';
@@ -13,9 +13,9 @@ import type { Past } from '@drover/core/journal/history';
 import type { Extensions } from '@drover/core/hooks/extensions';
 import { runHooks } from '@drover/core/hooks/hooks';
 import type { HookPoint } from '@drover/core/hooks/hook';
-import { askHere } from '@drover/core/task/asking';
+import { askForTaskHere } from '@drover/core/task/asking';
 import type { Mail, TaskLink } from '@drover/core/task/link';
-import { type RunModels, modelRoute, sharesCache, taskModels } from '@drover/core/task/models';
+import { type RunModels, modelRouteOfTask, doTaskModelsShareCache, taskModels } from '@drover/core/task/models';
 import type { PlannedTask } from '@drover/protocol/plan';
 import type { ToolServers } from '@drover/core/tools/served/tool-servers';
 import type { RunTask, TaskSpec } from '@drover/core/task/task';
@@ -141,7 +141,7 @@ class TaskAttempt {
     if (this.#signal.aborted) {
       // Nothing was begun in there.
       if (again === undefined) await workspace.release();
-      throw new DroverError(failureOf(this.#signal));
+      throw new DroverError(turnFailureOfSignal(this.#signal));
     }
     const host = workspace.host?.name();
     const where = { workspace: workspace.path, ...(host !== undefined && { host }) };
@@ -337,7 +337,7 @@ function openAttemptLink(context: AttemptContext, given: AttemptOptions, workspa
     question,
   });
   let isOpen = true;
-  let isMeasured = given.past !== undefined || !sharesCache(context.models, task);
+  let isMeasured = given.past !== undefined || !doTaskModelsShareCache(context.models, task);
   const link: TaskLink = {
     emit: (event, step) => {
       if (!isOpen) return;
@@ -350,7 +350,7 @@ function openAttemptLink(context: AttemptContext, given: AttemptOptions, workspa
     },
     settled: context.settled,
     ask: (order, hooks, signal) =>
-      askHere(order, { route: modelRoute(context.models, order.model), admission, hooks }, signal),
+      askForTaskHere(order, { route: modelRouteOfTask(context.models, order.model), admission, hooks }, signal),
     question,
     callServed: line.call,
     mail: given.mail,

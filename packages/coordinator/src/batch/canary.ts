@@ -2,7 +2,7 @@
 
 import type { Failure } from '@drover/protocol/failures';
 import { type RunSettings, type TaskRow, isDone } from '@drover/protocol/run';
-import { tokensOf } from '@drover/core/model/spending/usage';
+import { spentTokensOf } from '@drover/core/model/spending/usage';
 
 export type CanaryVerdict = {
   readonly message: string;
@@ -46,7 +46,7 @@ export function canaryVerdict(rows: readonly TaskRow[], { tasks, cost: allowed, 
   const total = (amount: (row: TaskRow) => number) => tried.reduce((sum, row) => sum + amount(row), 0) * factor;
   const isPriced = tried.some(({ cost }) => cost !== undefined);
   const dollars = total(({ cost = 0 }) => cost);
-  const tokens = Math.ceil(total(({ usage }) => tokensOf(usage)));
+  const tokens = Math.ceil(total(({ usage }) => spentTokensOf(usage)));
   const minutes = total(({ elapsedMs = 0 }) => elapsedMs) / Math.max(1, Math.min(workers, rows.length)) / 60_000;
   const amount = isPriced ? `$${dollars.toFixed(2)}` : `${tokens} tokens`;
   const forecast = `all ${rows.length} would take about ${amount} and ${minutes.toFixed(1)} minutes`;

@@ -13,7 +13,7 @@ import { lstat, readdir, rename, rm } from 'node:fs/promises';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { DroverError } from '@drover/core/errors';
-import { isTaken, Lock } from '@drover/core/journal/file/lock';
+import { isJournalLocked, Lock } from '@drover/core/journal/file/lock';
 import * as z from 'zod/mini';
 import { gitAt, type Git } from '../git/git.ts';
 import { isErrorCode, removeFolderTree } from '../git/removal.ts';
@@ -156,7 +156,7 @@ async function whySlotIsNoGarbage(
   number: number,
   options: GarbageOptions,
 ): Promise<string | undefined> {
-  if (isTaken(slotLock(place.slotsFolder, number))) return 'a run is at work in it';
+  if (isJournalLocked(slotLock(place.slotsFolder, number))) return 'a run is at work in it';
   const folder = slotFolder(place.slotsFolder, number);
   const owner = ownerOfSlot(folder);
   if (owner === undefined) return undefined;

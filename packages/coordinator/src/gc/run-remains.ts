@@ -7,7 +7,7 @@
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isTaken } from '@drover/core/journal/file/lock';
+import { isJournalLocked } from '@drover/core/journal/file/lock';
 import * as z from 'zod/mini';
 import { type Git, gitAt } from '../git/git.ts';
 import { isErrorCode } from '../git/removal.ts';
@@ -88,7 +88,7 @@ async function slotsOfRemains(folder: string, { run, env }: RunTraces): Promise<
     const owner = ownerOfSlot(own);
     if (owner?.run !== run) continue;
     const hasChanges = await isRemainingSlotChanged(join(folder, STORE_FOLDER), own, env);
-    found.push({ number, task: owner.task, hasChanges, isTaken: isTaken(slotLock(slotsFolder, number)) });
+    found.push({ number, task: owner.task, hasChanges, isTaken: isJournalLocked(slotLock(slotsFolder, number)) });
   }
   return found;
 }

@@ -6,11 +6,11 @@
 // Drover never uses a git folder that a worker could write.
 
 import { buffer, text } from 'node:stream/consumers';
-import { failureOf } from '@drover/core/agent/limits';
+import { turnFailureOfSignal } from '@drover/core/agent/limits';
 import { DroverError } from '@drover/core/errors';
 import type { ProcessSpec } from '@drover/core/tools/process/launcher';
 import { startProcess } from '@drover/core/tools/process/start';
-import { sendSignal } from '@drover/core/tools/process/tree';
+import { sendSignalToProcess } from '@drover/core/tools/process/tree';
 
 const OUTPUT_BYTES_MAX = 256 * 1024 * 1024;
 const STDERR_CHARS_MAX = 2_000;
@@ -177,7 +177,7 @@ async function runGit(
   { env, cwd }: Surroundings,
 ): Promise<GitAnswer> {
   const stopped = (): DroverError | undefined =>
-    signal?.aborted === true ? new DroverError(failureOf(signal)) : undefined;
+    signal?.aborted === true ? new DroverError(turnFailureOfSignal(signal)) : undefined;
   const failed = (message: string, options?: ErrorOptions) =>
     new DroverError({ kind: 'git.failed', args, message }, options);
   const notDone = (cause: unknown) => failed(cause instanceof Error ? cause.message : String(cause), { cause });
@@ -187,7 +187,7 @@ async function runGit(
     throw notDone(cause);
   });
   let isRunning = true;
-  const kill = () => isRunning && sendSignal(child.pid, 'SIGKILL');
+  const kill = () => isRunning && sendSignalToProcess(child.pid, 'SIGKILL');
   const ended = child.ended
     .finally(() => (isRunning = false))
     .catch((cause: unknown) => {

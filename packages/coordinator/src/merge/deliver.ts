@@ -8,7 +8,7 @@
 // or overwritten: where the branch with what has landed holds something else, it fails, and the store keeps
 // all; a task that failed, was tried again and failed once more has a second branch.
 
-import { failureOf } from '@drover/core/agent/limits';
+import { turnFailureOfSignal } from '@drover/core/agent/limits';
 import { DroverError, UsageError } from '@drover/core/errors';
 import type { Delivered, Delivery } from '@drover/protocol/run';
 import { type Git, gitAt } from '../git/git.ts';
@@ -32,7 +32,7 @@ export type DeliveryOrder = OwnCheckout & {
 };
 
 export async function deliverResult(order: DeliveryOrder, signal: AbortSignal): Promise<Delivered> {
-  if (signal.aborted) throw new DroverError(failureOf(signal));
+  if (signal.aborted) throw new DroverError(turnFailureOfSignal(signal));
   switch (order.deliver) {
     case 'branch':
       return deliverResultBranch(order);

@@ -4,10 +4,10 @@
 // as LFS decide how a file lies in their checkout, and without them all of it would look changed afterwards.
 // Hooks stay off all the same. They may be files of the tree itself, so that what was just merged would run.
 
-import { failureOf } from '@drover/core/agent/limits';
+import { turnFailureOfSignal } from '@drover/core/agent/limits';
 import { DroverError, ToolError } from '@drover/core/errors';
 import { newId } from '@drover/core/ids';
-import { runChild } from '@drover/core/tools/process/child';
+import { runChildProcess } from '@drover/core/tools/process/child';
 import { gitAt } from '../git/git.ts';
 
 const GIT_MS_MAX = 30 * 60_000;
@@ -111,12 +111,12 @@ async function gitOfOwnCheckout(
     timeoutMs: GIT_MS_MAX,
   };
   try {
-    const { exitCode } = await runChild({ ...child, onStdout: keep }, signal);
-    if (signal.aborted) throw new DroverError(failureOf(signal));
+    const { exitCode } = await runChildProcess({ ...child, onStdout: keep }, signal);
+    if (signal.aborted) throw new DroverError(turnFailureOfSignal(signal));
     return { exitCode, output: Buffer.concat(kept).toString() };
   } catch (error) {
     if (!(error instanceof ToolError)) throw error;
-    if (signal.aborted) throw new DroverError(failureOf(signal), { cause: error });
+    if (signal.aborted) throw new DroverError(turnFailureOfSignal(signal), { cause: error });
     throw new DroverError({ kind: 'git.failed', args, message: error.message }, { cause: error });
   }
 }

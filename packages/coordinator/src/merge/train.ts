@@ -18,7 +18,7 @@
 // A train that its signal stops leaves starts without ends, as a crash does.
 
 import { setImmediate as immediate } from 'node:timers/promises';
-import { failureOf } from '@drover/core/agent/limits';
+import { turnFailureOfSignal } from '@drover/core/agent/limits';
 import type { RunEvent } from '@drover/protocol/events';
 import { DroverError } from '@drover/core/errors';
 import type { Git } from '../git/git.ts';
@@ -112,7 +112,7 @@ export class MergeTrain {
     this.#ref = mergedRef(options.run);
     this.#gates = new Gates({ ...options, emit: (event) => options.emit(event, {}) });
     // Wait for the work in progress before reporting: a gate's processes must end first.
-    const onAbort = () => this.#isRunning || this.#end(new DroverError(failureOf(signal)));
+    const onAbort = () => this.#isRunning || this.#end(new DroverError(turnFailureOfSignal(signal)));
     signal.addEventListener('abort', onAbort, { once: true });
     if (signal.aborted) onAbort();
   }
@@ -215,14 +215,14 @@ export class MergeTrain {
       }
       this.#stopIfAborted();
     } catch (error) {
-      this.#end(this.#signal.aborted ? new DroverError(failureOf(this.#signal), { cause: error }) : error);
+      this.#end(this.#signal.aborted ? new DroverError(turnFailureOfSignal(this.#signal), { cause: error }) : error);
     } finally {
       this.#isRunning = false;
     }
   }
 
   #stopIfAborted(): void {
-    if (this.#signal.aborted) throw new DroverError(failureOf(this.#signal));
+    if (this.#signal.aborted) throw new DroverError(turnFailureOfSignal(this.#signal));
   }
 
   #end(error: unknown): void {

@@ -3,7 +3,7 @@
 // Crash: `plan_proposed` and `plan_comment` are durable. A plan whose question stood open is proposed again on resume;
 // a comment is also the result of the coordinator's call, so its conversation resumes with it.
 
-import { failureOf } from '@drover/core/agent/limits';
+import { turnFailureOfSignal } from '@drover/core/agent/limits';
 import { DroverError } from '@drover/core/errors';
 import type { Event } from '@drover/protocol/events';
 import type { PlannedTask } from '@drover/protocol/plan';
@@ -30,7 +30,8 @@ export async function approvedPlan(
   const call = callId === undefined ? {} : { callId };
   tell({ type: 'plan_proposed', tasks, ...call });
   const answer = await approve(proposal, signal);
-  if (answer === undefined) throw new DroverError(signal.aborted ? failureOf(signal) : { kind: 'plan.declined' });
+  if (answer === undefined)
+    throw new DroverError(signal.aborted ? turnFailureOfSignal(signal) : { kind: 'plan.declined' });
   if ('comment' in answer) tell({ type: 'plan_comment', comment: answer.comment, ...call });
   return answer;
 }

@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import type { Event, Place } from '@drover/protocol/events';
-import { deniedIn } from '@drover/core/permission/denied-paths';
+import { pathsDeniedIn } from '@drover/core/permission/denied-paths';
 import { coordinatorRoute } from '@drover/core/task/models';
 import type { RunAdmission } from '../admission/admission.ts';
 import type { RunOptions } from '../run/run.ts';
@@ -26,7 +26,7 @@ export function coordinatorSession(
       env,
       ignore,
       outputFolder: join(folder, 'outputs', 'coordinator'),
-      ...deniedIn(policy.rules, repository.top),
+      ...pathsDeniedIn(policy.rules, repository.top),
     },
     admission: admission.admissionFor({ worker: 0 }),
     outlet: { emit: tell, settled: () => bus.settled() },

@@ -5,7 +5,7 @@
 // goes back with what is wrong with it, twice at most; then the whole goal is one task.
 
 import type { Verdict } from '@drover/core/agent/calls/calls';
-import { failureOf } from '@drover/core/agent/limits';
+import { turnFailureOfSignal } from '@drover/core/agent/limits';
 import type { Limits } from '@drover/protocol/limits';
 import { Session } from '@drover/core/session/session';
 import type { ExecutionResult } from '@drover/core/session/execution';
@@ -14,11 +14,11 @@ import type { Snapshot } from '@drover/core/conversation/conversation';
 import { DroverError } from '@drover/core/errors';
 import type { Event } from '@drover/protocol/events';
 import type { Past } from '@drover/core/journal/history';
-import { judge, type Policy } from '@drover/core/permission/policy';
+import { judgeCall, type Policy } from '@drover/core/permission/policy';
 import type { Json } from '@drover/protocol/json';
 import { rolesOf, type RunSettings, type TaskRow } from '@drover/protocol/run';
 import type { PlannedTask } from '@drover/protocol/plan';
-import { runTools } from '@drover/core/tools/builtin';
+import { builtinRunTools } from '@drover/core/tools/builtin';
 import { FIND_TOOLS } from '@drover/core/tools/served/find-tools';
 import { servedTools } from '@drover/core/tools/served/served';
 import type { ToolServers } from '@drover/core/tools/served/tool-servers';
@@ -113,7 +113,7 @@ export async function runPlanning(planning: Planning, signal: AbortSignal): Prom
     ...hooksOfCoordinator(planning),
     ...(past !== undefined && { past }),
     limits,
-    tools: [...runTools(judged, extensions.skills), ...servedTools(servers.tools, line.call)],
+    tools: [...builtinRunTools(judged, extensions.skills), ...servedTools(servers.tools, line.call)],
     judge: async (tool, input) => judgeCoordinatorCall(planning.policy, tool, input),
     question: async () => ({ allowed: false, by: 'nobody', always: false }),
     pass: (event) => [event],
@@ -130,7 +130,7 @@ export async function runPlanning(planning: Planning, signal: AbortSignal): Prom
     }
   };
   const result = await take();
-  if (signal.aborted) throw new DroverError(failureOf(signal));
+  if (signal.aborted) throw new DroverError(turnFailureOfSignal(signal));
   return { result, answer: lastPlanWords(result) };
 }
 
@@ -178,14 +178,14 @@ function wholeGoalTask(goal: string): PlannedTask {
 /** The user's rules for reading also hold for the coordinator, because it reads in the user's own checkout. */
 async function judgeCoordinatorCall(policy: Policy, tool: Tool, input: Json): Promise<Verdict> {
   if (tool.name === SUBMIT_PLAN) return { effect: 'allow', why: 'it is the coordinator’s' };
-  if (tool.access === 'read' || tool.name === FIND_TOOLS) return judge(policy, tool, input);
+  if (tool.access === 'read' || tool.name === FIND_TOOLS) return judgeCall(policy, tool, input);
   if (tool.served !== undefined) return judgeServedCallOfCoordinator(policy, tool, input);
   return { effect: 'deny', why: 'you coordinate, and change nothing yourself; make it a task of the plan' };
 }
 
 /** The user is never asked about the coordinator's calls, so it may only make those that a rule allows. */
 async function judgeServedCallOfCoordinator(policy: Policy, tool: Tool, input: Json): Promise<Verdict> {
-  const verdict = await judge(policy, tool, input);
+  const verdict = await judgeCall(policy, tool, input);
   if (verdict.effect !== 'ask') return verdict;
   return {
     effect: 'deny',

@@ -4,18 +4,18 @@
 // Everything that an attempt tells passes here. If it cannot tell its own end any more, `end` tells it, in the order in
 // which the worker itself would have: open ends first, then the turn and the session.
 
-import { failureOf } from '@drover/core/agent/limits';
+import { turnFailureOfSignal } from '@drover/core/agent/limits';
 import type { CallLabel, Event } from '@drover/protocol/events';
 import { describe, type Failure } from '@drover/protocol/failures';
 import { DroverError } from '@drover/core/errors';
-import { isCutOff } from '@drover/core/model/partial-answer';
+import { isModelAnswerCutOff } from '@drover/core/model/partial-answer';
 import { NO_SPENDING, spentIn, sumSpent, type Spent } from '@drover/core/model/spending/spent';
 import type { Message } from '@drover/protocol/messages';
 import { failedTurn, type TaskOutcome } from '@drover/protocol/outcomes';
 import type { TaskLink } from '@drover/core/task/link';
-import { ownMessages, summaryIn } from '@drover/core/task/summary';
+import { ownMessagesOfTask, taskSummaryIn } from '@drover/core/task/summary';
 import type { TaskSpec } from '@drover/core/task/task';
-import { outputSummary } from '@drover/core/tools/summary';
+import { toolOutputSummary } from '@drover/core/tools/summary';
 
 type Step = Parameters<TaskLink['emit']>[1];
 type Requested = Extract<Event, { type: 'permission_request' }>;
@@ -70,11 +70,11 @@ export class Unfinished {
     this.#over.abort(new DroverError(failure));
     await Promise.allSettled(this.#asks);
     if (this.#step !== undefined && !this.#isSessionEnded) this.#endSession(failure, this.#step);
-    const before = ownMessages(this.#spec.past?.messages ?? [], this.#spec.seed.length);
+    const before = ownMessagesOfTask(this.#spec.past?.messages ?? [], this.#spec.seed.length);
     return {
-      status: signal.aborted && failure.kind === failureOf(signal).kind ? 'cancelled' : 'failed',
+      status: signal.aborted && failure.kind === turnFailureOfSignal(signal).kind ? 'cancelled' : 'failed',
       failure,
-      summary: summaryIn([...before, ...this.#messages]),
+      summary: taskSummaryIn([...before, ...this.#messages]),
       ...this.#total,
       refused: [],
     };
@@ -104,7 +104,7 @@ export class Unfinished {
         this.#isAnswering = false;
         if (event.kept === false) return;
         this.#messages.push(event.message);
-        if (event.message.role === 'assistant' && !isCutOff(event.message)) this.#answers += 1;
+        if (event.message.role === 'assistant' && !isModelAnswerCutOff(event.message)) this.#answers += 1;
         return;
       case 'usage':
         this.#spent = sumSpent(this.#spent, spentIn({ usage: event.usage, cost: event.requestCost }));
@@ -129,7 +129,7 @@ export class Unfinished {
       emit({ type: 'permission_decision', allowed: false, by: 'cancel', always: false, reason, ...request });
     const output = `UNCERTAIN: ${reason} while this ran, so it may or may not have taken effect.`;
     for (const label of this.#calls.values())
-      emit({ type: 'tool_execution_end', output, outputSummary: outputSummary(output), isError: true, ...label });
+      emit({ type: 'tool_execution_end', output, outputSummary: toolOutputSummary(output), isError: true, ...label });
 
     const outcome = failedTurn(failure, this.#answers > 0);
     if (!this.#isTurnEnded)

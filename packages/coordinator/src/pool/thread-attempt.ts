@@ -7,16 +7,16 @@
 import type { Diagnose } from '@drover/core/diagnosis';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
-import { failureOf } from '@drover/core/agent/limits';
+import { turnFailureOfSignal } from '@drover/core/agent/limits';
 import type { Failure } from '@drover/protocol/failures';
 import type { TaskLink } from '@drover/core/task/link';
 import type { Displaced, TaskSpec } from '@drover/core/task/task';
 import type { TaskOutcome } from '@drover/protocol/outcomes';
 import type { Order } from '@drover/core/task/order';
-import { type Served, serveTask } from '@drover/core/task/wire';
+import { type Served, serveTaskWire } from '@drover/core/task/wire';
 import type { LauncherAddress } from '@drover/core/tools/process/launcher';
 import { handled } from '@drover/core/promises';
-import { endOrphans } from '@drover/core/tools/process/tree';
+import { endOrphanProcesses } from '@drover/core/tools/process/tree';
 import { awaitThreadStart } from './liveness.ts';
 import { Unfinished } from './loss.ts';
 import type { Loss, Tenant, Thread, Threads } from './threads.ts';
@@ -61,7 +61,7 @@ export class ThreadAttempt {
 
   async run(signal: AbortSignal): Promise<TaskOutcome | Displaced> {
     for (let start = 1; ; start++) {
-      if (signal.aborted) return this.#unfinished.end(failureOf(signal), signal);
+      if (signal.aborted) return this.#unfinished.end(turnFailureOfSignal(signal), signal);
       const ended = await this.#start(signal);
       if (ended !== NOT_STARTED) return ended;
       if (start >= STARTS_MAX || signal.aborted) return this.#lost(this.#why ?? 'it could not be started', signal);
@@ -80,7 +80,7 @@ export class ThreadAttempt {
     const { silentMs } = this.#context;
     const { port1, port2 } = new MessageChannel();
     using starting = awaitThreadStart({ silentMs, onLost: (why) => this.#giveUp(why) });
-    const served = serveTask(port1, this.#unfinished.link, {
+    const served = serveTaskWire(port1, this.#unfinished.link, {
       onBegin: () => {
         this.#hasBegun = true;
         this.#thread?.pulse.start();
@@ -90,7 +90,7 @@ export class ThreadAttempt {
       onFell: () => void (this.#hasFallen = true),
     });
     this.#served = served;
-    const stop = () => this.#stop(() => served.stop(failureOf(signal)));
+    const stop = () => this.#stop(() => served.stop(turnFailureOfSignal(signal)));
     signal.addEventListener('abort', stop, { once: true });
     try {
       const ordered = this.#order(port2);
@@ -99,7 +99,7 @@ export class ThreadAttempt {
       const outcome = await Promise.race([ordered, this.#dropped.promise]);
       if (outcome === undefined) throw new Error('it ended without an outcome');
       served.close(outcome === DROPPED ? 'ignored' : 'heard');
-      return outcome === DROPPED ? await this.#unfinished.end(failureOf(signal), signal) : outcome;
+      return outcome === DROPPED ? await this.#unfinished.end(turnFailureOfSignal(signal), signal) : outcome;
     } catch (error) {
       return await this.#afterLoss(served, error, signal);
     } finally {
@@ -140,7 +140,7 @@ export class ThreadAttempt {
   }
 
   #lost(why: string, signal: AbortSignal): Promise<TaskOutcome> {
-    const failure: Failure = signal.aborted ? failureOf(signal) : { kind: 'worker.lost', message: why };
+    const failure: Failure = signal.aborted ? turnFailureOfSignal(signal) : { kind: 'worker.lost', message: why };
     this.#tell('a worker was ended', why);
     return this.#unfinished.end(failure, signal);
   }
@@ -183,7 +183,7 @@ const DROPPED = Symbol('it was stopped before its thread began it');
 // More than once, because a process may fork between the look and the blow, and because dying takes a moment.
 async function endProcessesOfThread(calls: readonly string[]): Promise<void> {
   for (let round = 0; round < KILL_ROUNDS_MAX; round++) {
-    const found = calls.map((callId) => endOrphans(callId));
+    const found = calls.map((callId) => endOrphanProcesses(callId));
     if (found.every((count) => count === 0)) return;
     await delay(KILL_AGAIN_MS);
   }

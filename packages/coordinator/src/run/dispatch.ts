@@ -5,7 +5,7 @@
 
 import { setImmediate as immediate } from 'node:timers/promises';
 import PQueue from 'p-queue';
-import { failureOf } from '@drover/core/agent/limits';
+import { turnFailureOfSignal } from '@drover/core/agent/limits';
 import { describe, type Failure } from '@drover/protocol/failures';
 import { DroverError } from '@drover/core/errors';
 import { isDone, type TaskStatus } from '@drover/protocol/run';
@@ -78,7 +78,7 @@ export function dispatchTasks(plan: Dispatch, signal: AbortSignal): Dispatched {
     const status = isOver || reason === undefined ? await runTask(task, slots.slotAt(-at, stop), stop) : undefined;
     if (status === undefined) {
       const why = reason ?? whyDispatchStopped(signal, hasty.signal) ?? 'no worker was free for it';
-      skip(task, why, hasty.signal.aborted && !signal.aborted ? failureOf(hasty.signal) : undefined);
+      skip(task, why, hasty.signal.aborted && !signal.aborted ? turnFailureOfSignal(hasty.signal) : undefined);
       return signal.aborted ? 'cancelled' : 'skipped';
     }
     if (!isDone(status) && status !== 'cancelled' && plan.failFast)
@@ -167,7 +167,7 @@ class WorkerSlots {
 
 function whyDispatchStopped(signal: AbortSignal, hasty: AbortSignal): string | undefined {
   if (signal.aborted) return 'interrupted before it was started';
-  return hasty.aborted ? describe(failureOf(hasty)) : undefined;
+  return hasty.aborted ? describe(turnFailureOfSignal(hasty)) : undefined;
 }
 
 const FAILED_FAST = 'another task failed, and --fail-fast stops at the first';

@@ -4,11 +4,11 @@
 //   1. The same records always give the same history, also if those of later processes are folded later.
 //   2. Each record is folded once. Ledger and state are the resumed run's own from then on.
 
-import { notRun } from '@drover/core/agent/calls/calls';
+import { endCallNotRun } from '@drover/core/agent/calls/calls';
 import type { Recorded } from '@drover/protocol/events';
 import type { Failure } from '@drover/protocol/failures';
 import { OpenAnswers, SEQ_JUMP } from '@drover/core/journal/cut-off';
-import { pastOf, type Past } from '@drover/core/journal/history';
+import { foldSessionHistory, type Past } from '@drover/core/journal/history';
 import type { JsonObject } from '@drover/protocol/json';
 import type { Message } from '@drover/protocol/messages';
 import type { RunSettings } from '@drover/protocol/run';
@@ -70,7 +70,7 @@ export class RunHistory {
   }
 
   get coordinator(): Past | undefined {
-    return pastOf(this.#planning.records as unknown as readonly JsonObject[]);
+    return foldSessionHistory(this.#planning.records as unknown as readonly JsonObject[]);
   }
 
   /** Whether a process of the run has ended it. */
@@ -134,7 +134,10 @@ export class RunHistory {
 
   /** The history of an attempt that was cut off. `seed`: the messages that its worker began with. */
   attempt({ task, attempt }: Whose, seed: readonly Message[]): Past | undefined {
-    return pastOf((this.#attempts.get(`${task} ${attempt}`) ?? []) as unknown as readonly JsonObject[], seed);
+    return foldSessionHistory(
+      (this.#attempts.get(`${task} ${attempt}`) ?? []) as unknown as readonly JsonObject[],
+      seed,
+    );
   }
 
   #takeAttempt(record: Recorded): void {
@@ -195,7 +198,7 @@ class PlanningFold {
       this.#ended !== undefined &&
       last?.type === 'tool_execution_end' &&
       last.callId !== this.#callId &&
-      last.output === notRun(this.#ended);
+      last.output === endCallNotRun(this.#ended);
     if (isUnanswered) this.records = runHistoryWithOpenCall(this.records, last.callId);
     this.#ended = undefined;
     if (this.#ledger.openTasks().length > 0) this.records = runHistoryWithOpenCall(this.records, this.#callId);
@@ -225,7 +228,7 @@ export function readAgentHistoryOfRun(
   seed: readonly Message[],
 ): Past | undefined {
   const own = records.filter(({ task, attempt }) => task === whose.task && attempt === whose.attempt);
-  return pastOf(own as unknown as readonly JsonObject[], seed);
+  return foldSessionHistory(own as unknown as readonly JsonObject[], seed);
 }
 
 /** The warning about requests that were under way at a crash. */

@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import type { Store } from '@drover/core/bus';
 import type { Recorded } from '@drover/protocol/events';
-import { Journal, readJournal } from '@drover/core/journal/file/journal';
+import { Journal, readJournalFile } from '@drover/core/journal/file/journal';
 import type { ReadTo } from '@drover/core/journal/file/tail';
 import { Recorder } from '@drover/core/journal/recorder';
 import type { Hooks } from '@drover/core/journal/session-journal';
@@ -26,7 +26,7 @@ export function runJournalPath(home: string, id: string): string {
 /** Reads the records of a run that is at work. One that is being written at this moment may be missing. */
 export async function readRunRecords(home: string, id: string): Promise<readonly Recorded[]> {
   // Our own records, each under its seal: they are what they were when they were written.
-  return (await readJournal(runJournalPath(home, id))).records as unknown as readonly Recorded[];
+  return (await readJournalFile(runJournalPath(home, id))).records as unknown as readonly Recorded[];
 }
 
 /** A journal that was read: its history, and up to where. */

@@ -6,7 +6,7 @@
 
 import { join } from 'node:path';
 import type { Question } from '@drover/core/agent/calls/calls';
-import { failureOf, watch } from '@drover/core/agent/limits';
+import { turnFailureOfSignal, watchTurnLimits } from '@drover/core/agent/limits';
 import type { Bus } from '@drover/core/bus';
 import { Instructions } from '@drover/core/conversation/instructions';
 import { systemPrompt } from '@drover/core/conversation/prompt';
@@ -22,7 +22,7 @@ import { type Extensions, NO_EXTENSIONS } from '@drover/core/hooks/extensions';
 import type { RunTask } from '@drover/core/task/task';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { coordinatorSession } from '../plan/coordinator.ts';
-import { runDefinitions } from '@drover/core/tools/builtin';
+import { builtinRunDefinitions } from '@drover/core/tools/builtin';
 import type { ToolServers } from '@drover/core/tools/served/tool-servers';
 import type { RunAdmission } from '../admission/admission.ts';
 import type { AttemptContext } from '../attempt/attempt.ts';
@@ -99,7 +99,7 @@ export async function run(options: RunOptions, signal: AbortSignal): Promise<Run
   const work = new Run(options);
   const { timeoutMs } = options.settings;
   const left = timeoutMs === undefined ? undefined : Math.max(1, timeoutMs - (options.past?.activeMs ?? 0));
-  const deadline = watch(
+  const deadline = watchTurnLimits(
     { stepsMax: 0, textCallRetriesMax: 0, ...(left !== undefined && { timeoutMs: left }) },
     signal,
   );
@@ -163,7 +163,7 @@ class Run {
       if (changed.length > 0) throw new DroverError({ kind: 'checkout.changed', paths: changed });
       await slots.auditDependencies();
     } catch (error) {
-      ending.failure = signal.aborted ? failureOf(signal) : runFailureOf(error);
+      ending.failure = signal.aborted ? turnFailureOfSignal(signal) : runFailureOf(error);
     }
     // A call that is cancelled is not waited for long; the tasks it had begun are.
     if (this.#executing !== undefined) await bestEffort(this.#executing);
@@ -198,7 +198,7 @@ class Run {
         .statuses()
         .values()
         .some((status) => status === 'cancelled');
-      if (signal.aborted && isCut) throw new DroverError(failureOf(signal));
+      if (signal.aborted && isCut) throw new DroverError(turnFailureOfSignal(signal));
       return '';
     }
     const coordinator = past?.coordinator;
@@ -268,7 +268,7 @@ class Run {
     }
     this.#options.warm(Math.min(tasks.length, settings.workers));
     await this.#checkingBase;
-    if (signal.aborted) throw new DroverError(failureOf(signal));
+    if (signal.aborted) throw new DroverError(turnFailureOfSignal(signal));
     const seed = makeWorkerSeed(settings.seeding, given.snapshot, { goal: settings.goal, tasks });
     const warn = (message: string) => this.#tell({ type: 'warning', message });
     const conditions: ExecuteContext = {
@@ -318,7 +318,7 @@ class Run {
       redact: this.#options.redact,
       caches: () => this.#state.usage.cacheRead + this.#state.usage.cacheWrite > 0,
       common: {
-        tools: runDefinitions(this.#extensions.skills, this.#options.servers.tools),
+        tools: builtinRunDefinitions(this.#extensions.skills, this.#options.servers.tools),
         served: this.#options.servers.tools,
         env,
         ignore,

@@ -3,9 +3,9 @@
 import { isDone } from '@drover/protocol/run';
 import type { Recorded } from '@drover/protocol/events';
 import { FORMAT_VERSION, type Contents } from '@drover/core/journal/file/format';
-import { listKept } from '@drover/core/journal/listing';
-import { isTaken } from '@drover/core/journal/file/lock';
-import { titleOf } from '@drover/core/journal/sessions';
+import { listJournals } from '@drover/core/journal/listing';
+import { isJournalLocked } from '@drover/core/journal/file/lock';
+import { sessionTitle } from '@drover/core/journal/sessions';
 import type { JsonObject } from '@drover/protocol/json';
 import { SUBMIT_PLAN } from '@drover/core/tools/submit-plan';
 import { readRunHistory, type RunHistory } from './history.ts';
@@ -37,12 +37,12 @@ export type RunRow = {
 
 /** All runs, the newest first. */
 export function listRuns(home: string): readonly RunRow[] {
-  return listKept(home, { folder: FOLDER, rowOf: listedRunRow });
+  return listJournals(home, { folder: FOLDER, rowOf: listedRunRow });
 }
 
 /** True while some process, this one included, is at work on it. */
 export function isRunLive(home: string, id: string): boolean {
-  return isTaken(`${runJournalPath(home, id)}.lock`);
+  return isJournalLocked(`${runJournalPath(home, id)}.lock`);
 }
 
 /** Only a run that is done can't, and one that came to its end with nothing left but what failed for good, or a red gate. */
@@ -85,7 +85,7 @@ function listedRunRow(id: string, { records, version, damage }: Contents): RunRo
     updatedAt: past?.records.at(-1)?.at ?? '',
     model: past?.settings.model ?? '',
     cwd: past?.settings.repository ?? '',
-    title: titleOf(past?.settings.goal ?? ''),
+    title: sessionTitle(past?.settings.goal ?? ''),
     tasks: tasks.length,
     landed: tasks.filter((task) => isDone(task.state)).length,
     ...(state.cost !== undefined && { cost: state.cost }),

@@ -10,7 +10,7 @@
 import { chmodSync, type Dirent, lstatSync, readdirSync, rmSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { DroverError } from '@drover/core/errors';
-import { isLeftover } from '@drover/core/tools/files/leftovers';
+import { isLeftoverFile } from '@drover/core/tools/files/leftovers';
 import type { Git, GitAnswer } from '../git/git.ts';
 import type { Identity } from '../git/repository.ts';
 import { ABSENT, type Change, GITLINK } from '../git/index-changes.ts';
@@ -161,7 +161,7 @@ async function siftSlotChanges(git: Git, given: Drafted): Promise<Sifted> {
   const { base, keepOut } = given;
   const own = keepOut.map((path) => Buffer.from(path).toString('latin1'));
   const isOwn = ({ path, before }: Change) =>
-    before === ABSENT && (isLeftover(path) || own.some((kept) => path === kept || path.startsWith(`${kept}/`)));
+    before === ABSENT && (isLeftoverFile(path) || own.some((kept) => path === kept || path.startsWith(`${kept}/`)));
   const isUnwanted = (change: Change) => change.after === GITLINK || isOwn(change);
   const { changes, touched } = await slotChangesSinceBase(git, given);
   const unwanted = changes.filter(isUnwanted);

@@ -1,7 +1,7 @@
 // Runs a user's command to its end in a workspace, sandboxed if possible: returns whether it passed, and its output.
 
 import { join } from 'node:path';
-import { failureOf } from '@drover/core/agent/limits';
+import { turnFailureOfSignal } from '@drover/core/agent/limits';
 import { DroverError, ToolError } from '@drover/core/errors';
 import { newId } from '@drover/core/ids';
 import { Capture } from '@drover/core/tools/output/capture';
@@ -38,7 +38,7 @@ export async function runSlotCommand(command: string, place: CommandPlace, signa
     throw error;
   });
   const { text } = await capture.finish();
-  if (signal.aborted) throw new DroverError(failureOf(signal));
+  if (signal.aborted) throw new DroverError(turnFailureOfSignal(signal));
   // Without bash the command fails like any other.
   if (typeof end === 'string') return { passed: false, isTimeout: false, durationMs: 0, output: end };
   const hints = sandbox === undefined || end.exitCode === 0 ? [] : hintsFor(text, command, sandbox);

@@ -31,7 +31,7 @@ import {
 import { readdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DroverError } from '@drover/core/errors';
-import { isTaken, Lock } from '@drover/core/journal/file/lock';
+import { isJournalLocked, Lock } from '@drover/core/journal/file/lock';
 import * as z from 'zod/mini';
 import { gitAt, type Git, type GitAnswer } from '../git/git.ts';
 import type { ObjectFormat } from '../git/repository.ts';
@@ -127,7 +127,7 @@ export class Slot {
   ): Slot | undefined {
     const folder = slotFolder(options.slotsFolder, number);
     const lockPath = slotLock(options.slotsFolder, number);
-    if (isTaken(lockPath) || !mayFollow(ownerOfSlot(folder))) return undefined;
+    if (isJournalLocked(lockPath) || !mayFollow(ownerOfSlot(folder))) return undefined;
     const lock = Lock.take(lockPath);
     if (lock === undefined) return undefined;
     // Another process may have used it in between.

@@ -6,7 +6,7 @@
 // when the process is gone: `again` gives it back with its files as they were.
 
 import { DroverError } from '@drover/core/errors';
-import { failureOf } from '@drover/core/agent/limits';
+import { turnFailureOfSignal } from '@drover/core/agent/limits';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -141,7 +141,7 @@ export class Slots {
     const { base, signal } = wish;
     const slot = await this.#find(wish);
     try {
-      if (signal.aborted) throw new DroverError(failureOf(signal));
+      if (signal.aborted) throw new DroverError(turnFailureOfSignal(signal));
       await slot.goTo(base, signal, await this.#keyAt(base));
       slot.settleTimes();
       return await this.#furnish(slot, wish);

@@ -8,7 +8,7 @@ import type { Recorded } from '@drover/protocol/events';
 import { Dollars, type Told } from '@drover/core/journal/dollars';
 import type { Usage } from '@drover/protocol/messages';
 import { NO_SPENDING, spentIn, sumSpent, type Spent } from '@drover/core/model/spending/spent';
-import { tokensOf } from '@drover/core/model/spending/usage';
+import { spentTokensOf } from '@drover/core/model/spending/usage';
 import type { Spending } from '../admission/purse.ts';
 
 type Request = { readonly task: string | undefined; readonly most: Usage; readonly mostCost?: number };
@@ -129,8 +129,8 @@ export class AgentSpending {
 
   take(told: Told): void {
     // Totals only grow, unless a crash made the attempt begin from nothing.
-    if (tokensOf(told.total) < this.#toldTokens) this.begin();
-    this.#toldTokens = tokensOf(told.total);
+    if (spentTokensOf(told.total) < this.#toldTokens) this.begin();
+    this.#toldTokens = spentTokensOf(told.total);
     this.#dollars.use(this.#model);
     this.#dollars.take(told);
     const { cost } = this.#dollars;
@@ -140,7 +140,7 @@ export class AgentSpending {
   /** Sets the minimum spending of the conversation. Dollars of an already known total stay unchanged. */
   atLeast({ total, cost }: Told): void {
     const spent = sumSpent(this.#before, spentIn({ usage: total, cost }));
-    const more = tokensOf(spent.usage) - tokensOf(this.#spent.usage);
+    const more = spentTokensOf(spent.usage) - spentTokensOf(this.#spent.usage);
     if (more > 0 || (more === 0 && this.#spent.cost === undefined)) this.#spent = spent;
   }
 }

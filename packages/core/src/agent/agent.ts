@@ -3,13 +3,13 @@
 import { type Event, EVENTS } from '@drover/protocol/events';
 import type { Conversation } from '../conversation/conversation.ts';
 import type { Instructions } from '../conversation/instructions.ts';
-import { type Admission, budgetOnly } from '../model/spending/admission.ts';
+import { type Admission, admitByBudgetOnly } from '../model/spending/admission.ts';
 import { Budget } from '../model/spending/budget.ts';
 import type { Spent } from '../model/spending/spent.ts';
 import { Toolset } from '../tools/served/toolset.ts';
-import { ask, type AskNotes } from './ask.ts';
-import { unhurried, untimed, type Watch } from './limits.ts';
-import { toolNamed } from './calls/calls.ts';
+import { askForAnswer, type AskNotes } from './ask.ts';
+import { withoutIdleLimit, withTurnClocksHeld, type Watch } from './limits.ts';
+import { toolNamedInCall } from './calls/calls.ts';
 import { REMOTE_TIMEOUT_MS_DEFAULT } from './calls/remote-calls.ts';
 import type { SessionOptions } from '../session/session-options.ts';
 import type { Agent } from './turn.ts';
@@ -36,7 +36,7 @@ export function makeAgent(options: SessionOptions, ties: Ties): Agent {
   const agentNotes: AskNotes = {
     // Once a request was sent, tools may prepare for calls.
     admitted: () => void setImmediate(prepare),
-    calling: (name) => toolNamed(tools, name)?.prepare?.(context, 'certain'),
+    calling: (name) => toolNamedInCall(tools, name)?.prepare?.(context, 'certain'),
     progress,
   };
   const remoteTimeoutMs = options.remoteTimeoutMs ?? REMOTE_TIMEOUT_MS_DEFAULT;
@@ -50,15 +50,18 @@ export function makeAgent(options: SessionOptions, ties: Ties): Agent {
       context,
       instructions,
       judge,
-      question: untimed(question, ties.hold),
+      question: withTurnClocksHeld(question, ties.hold),
       remoteTimeoutMs,
       ...(beforeCall && { beforeCall }),
       ...(options.hooks && { hooks: options.hooks }),
     },
     limits,
     retry,
-    admission: preparing(unhurried(options.admission ?? budgetOnly(budget, notes), progress), agentNotes.admitted),
-    ask: options.ask ?? ask,
+    admission: reportAgentPreparing(
+      withoutIdleLimit(options.admission ?? admitByBudgetOnly(budget, notes), progress),
+      agentNotes.admitted,
+    ),
+    ask: options.ask ?? askForAnswer,
     notes: agentNotes,
     cacheKey: options.cacheKey ?? options.id,
     sampling: options.sampling,
@@ -76,7 +79,7 @@ export function makeAgent(options: SessionOptions, ties: Ties): Agent {
 }
 
 /** Reports that a request is about to be sent. */
-function preparing({ admit }: Admission, onAdmitted: () => void): Admission {
+function reportAgentPreparing({ admit }: Admission, onAdmitted: () => void): Admission {
   return {
     admit: async (wanted, signal) => {
       const admitted = await admit(wanted, signal);

@@ -4,15 +4,24 @@
 //   1. An unusable answer (empty, or a call written as text) is discarded and requested again.
 //   2. The reminder for such a retry goes into that one request, never into the history.
 
-import { promptTokensMax, utf8Bytes } from '../conversation/prompt-bound.ts';
+import { promptTokensMax, promptUtf8Bytes } from '../conversation/prompt-bound.ts';
 import { DroverError } from '../errors.ts';
 import type { AssistantMessage, Message, Usage } from '@drover/protocol/messages';
-import { buildRequest, isBlank } from '../model/request.ts';
+import { buildModelRequest, isBlankForModel } from '../model/request.ts';
 import type { Answer } from './ask.ts';
-import { fallBack } from './fall-back.ts';
-import { answerTokensMax, compact, isOverflow, isTooLong } from './compact.ts';
+import { fallBackAgent } from './fall-back.ts';
+import { agentAnswerTokensMax, compactAgent, isPromptOverflow, isAgentPromptTooLong } from './compact.ts';
 import { textFormCall } from './text-form/text-calls.ts';
-import { addAnswer, asked, ATTEMPTS_MAX, emit, endOfAnswer, textOf, type Agent, type Turn } from './turn.ts';
+import {
+  addTurnAnswer,
+  requestPartsOfTurn,
+  ATTEMPTS_MAX,
+  emitTurnEvent,
+  endOfTurnAnswer,
+  textOfTurnAnswer,
+  type Agent,
+  type Turn,
+} from './turn.ts';
 
 const PAUSES_MAX = 8;
 const NUDGE = 'Your last answer was empty. Go on with the work, or say that it is done and what came of it.';
@@ -21,26 +30,26 @@ const WRITTEN_CALL =
 
 /** Returns a usable answer, or undefined if the caller must ask the model again. */
 export async function takeAnswer(agent: Agent, turn: Turn, signal: AbortSignal): Promise<AssistantMessage | undefined> {
-  const answer = await askCompacting(agent, turn, signal);
+  const answer = await askAgentCompacting(agent, turn, signal);
   const { message, notes } = answer;
   turn.outputTokens += message.usage.output;
   if (notes.ignored > 0) {
-    emit(agent, turn, {
+    emitTurnEvent(agent, turn, {
       type: 'warning',
       message: `${notes.ignored === 1 ? 'one event' : `${notes.ignored} events`} of the answer not understood, and left out`,
     });
   }
   if (message.stop === 'refusal') {
     // Shown, but not added to the history: a conversation that contains a refusal is refused again.
-    emit(agent, turn, { ...endOfAnswer(answer), kept: false });
+    emitTurnEvent(agent, turn, { ...endOfTurnAnswer(answer), kept: false });
     // The text before the refusal was shown and paid for, so it counts as an answer.
     if (message.content.length > 0) turn.answers += 1;
-    const explanation = notes.explanation ?? textOf(message) ?? 'no reason was given';
+    const explanation = notes.explanation ?? textOfTurnAnswer(message) ?? 'no reason was given';
     throw new DroverError({ kind: 'answer.refused', message: explanation });
   }
-  if (isWrittenCall(agent, turn, answer)) return undefined;
-  if (isEmpty(message)) {
-    emit(agent, turn, { ...endOfAnswer(answer), kept: false });
+  if (discardCallWrittenAsText(agent, turn, answer)) return undefined;
+  if (isAnswerEmpty(message)) {
+    emitTurnEvent(agent, turn, { ...endOfTurnAnswer(answer), kept: false });
     if (turn.isNudged) throw new DroverError({ kind: 'answer.empty' });
     turn.isNudged = true;
     turn.reminder = NUDGE;
@@ -54,19 +63,19 @@ export async function takeAnswer(agent: Agent, turn: Turn, signal: AbortSignal):
   turn.compactionsInARow = 0;
   turn.patience.left = ATTEMPTS_MAX;
   turn.answers += 1;
-  addAnswer(agent, turn, answer);
+  addTurnAnswer(agent, turn, answer);
   return message;
 }
 
 /** Returns true for a call written as text, after discarding the answer and setting a reminder. */
-function isWrittenCall(agent: Agent, turn: Turn, { message, notes }: Answer): boolean {
+function discardCallWrittenAsText(agent: Agent, turn: Turn, { message, notes }: Answer): boolean {
   const limit = agent.limits.textCallRetriesMax;
   if (limit === 0 || message.content.some(({ type }) => type === 'tool_call')) return false;
   const text = message.content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n\n');
   const names = agent.toolset.definitions.map(({ name }) => name);
   const found = textFormCall(text, names, notes.announcesCalls === true ? 'tool_calls' : message.stop);
   if (found === undefined) return false;
-  emit(agent, turn, {
+  emitTurnEvent(agent, turn, {
     type: 'attempt_discarded',
     reason: `a call of ${found.tool} was written as text (${found.dialect})`,
     usage: message.usage,
@@ -78,26 +87,26 @@ function isWrittenCall(agent: Agent, turn: Turn, { message, notes }: Answer): bo
 }
 
 // Ignores the stop reason "tool_calls": some servers send it without a call.
-function isEmpty({ content, stop }: AssistantMessage): boolean {
+function isAnswerEmpty({ content, stop }: AssistantMessage): boolean {
   if (stop === 'pause' || stop === 'length') return false;
-  return !content.some((part) => part.type === 'tool_call' || (part.type === 'text' && !isBlank(part.text)));
+  return !content.some((part) => part.type === 'tool_call' || (part.type === 'text' && !isBlankForModel(part.text)));
 }
 
-async function askCompacting(agent: Agent, turn: Turn, signal: AbortSignal): Promise<Answer> {
-  if (isTooLong(agent)) await compact({ agent, turn }, 'limit', signal);
+async function askAgentCompacting(agent: Agent, turn: Turn, signal: AbortSignal): Promise<Answer> {
+  if (isAgentPromptTooLong(agent)) await compactAgent({ agent, turn }, 'limit', signal);
   while (true) {
     try {
-      return await askOnce(agent, turn, signal);
+      return await askAgentOnce(agent, turn, signal);
     } catch (error) {
-      if (fallBack(agent, turn, error)) {
+      if (fallBackAgent(agent, turn, error)) {
         // The next model may have a smaller context window.
-        if (isTooLong(agent)) await compact({ agent, turn }, 'limit', signal);
-      } else if (!isOverflow(error) || !(await compact({ agent, turn }, 'overflow', signal))) throw error;
+        if (isAgentPromptTooLong(agent)) await compactAgent({ agent, turn }, 'limit', signal);
+      } else if (!isPromptOverflow(error) || !(await compactAgent({ agent, turn }, 'overflow', signal))) throw error;
     }
   }
 }
 
-async function askOnce(agent: Agent, turn: Turn, signal: AbortSignal): Promise<Answer> {
+async function askAgentOnce(agent: Agent, turn: Turn, signal: AbortSignal): Promise<Answer> {
   const { conversation, toolset } = agent;
   toolset.update(conversation.messages);
   const reminder: readonly Message[] =
@@ -112,12 +121,12 @@ async function askOnce(agent: Agent, turn: Turn, signal: AbortSignal): Promise<A
   };
   return agent.ask(
     {
-      ...asked(agent, turn, estimated),
+      ...requestPartsOfTurn(agent, turn, estimated),
       isShown: true,
       route: routes.current,
       fallsBack: routes.hasNext,
       request: (outputTokensMax) =>
-        buildRequest({
+        buildModelRequest({
           provider,
           model,
           system: conversation.system,
@@ -128,12 +137,12 @@ async function askOnce(agent: Agent, turn: Turn, signal: AbortSignal): Promise<A
           sampling,
         }),
       inputTokens: conversation.expectedTokens(toolset.chars),
-      inputTokensMax: promptTokensMax(messages, utf8Bytes(conversation.system) + toolset.bytes),
-      outputTokensMax: answerTokensMax(agent),
+      inputTokensMax: promptTokensMax(messages, promptUtf8Bytes(conversation.system) + toolset.bytes),
+      outputTokensMax: agentAnswerTokensMax(agent),
       admission: agent.admission,
       retry: agent.retry,
       patience: turn.patience,
-      emit: (event) => emit(agent, turn, event),
+      emit: (event) => emitTurnEvent(agent, turn, event),
       spend: (usage) => {
         const cost = agent.spend(usage, estimated);
         calibrate(usage);
@@ -143,7 +152,7 @@ async function askOnce(agent: Agent, turn: Turn, signal: AbortSignal): Promise<A
         agent.book(usage);
         calibrate(usage);
       },
-      keep: (partial) => addAnswer(agent, turn, partial),
+      keep: (partial) => addTurnAnswer(agent, turn, partial),
     },
     signal,
   );

@@ -13,12 +13,12 @@ import { DroverError } from '../errors.ts';
 import type { Admission, Admitted, Seen } from '../model/spending/admission.ts';
 import type { AnswerNotes, ModelEvent, ModelRequest } from '@drover/protocol/model';
 import type { AssistantMessage, Usage } from '@drover/protocol/messages';
-import { ATTEMPTS_BEFORE_FALLBACK, isAvailability, labelOf, type ModelRoute } from '../model/fallback.ts';
+import { ATTEMPTS_BEFORE_FALLBACK, isModelUnavailable, labelOfModel, type ModelRoute } from '../model/fallback.ts';
 import { PartialAnswer } from '../model/partial-answer.ts';
-import { retryDelayMs, type RetryPolicy } from '../model/retry.ts';
-import { inGroups } from '../one-by-one.ts';
+import { modelRetryDelayMs, type RetryPolicy } from '../model/retry.ts';
+import { iterateInGroups } from '../one-by-one.ts';
 import type { Tally } from '../model/spending/tally.ts';
-import { failureOf } from './limits.ts';
+import { turnFailureOfSignal } from './limits.ts';
 
 /** Progress of a request, for the agent that made it. */
 export type AskNotes = {
@@ -67,46 +67,46 @@ export type Ask = (asking: Asking, signal: AbortSignal) => Promise<Answer>;
 
 type Requesting = Omit<Asking, 'place' | 'tally' | 'notes' | 'idleMs' | 'isShown' | 'book'>;
 
-export async function ask(asking: Requesting, signal: AbortSignal): Promise<Answer> {
+export async function askForAnswer(asking: Requesting, signal: AbortSignal): Promise<Answer> {
   const begun = performance.now();
   let waitedMs = 0; // time spent in admission; not part of the provider's time
   for (let attempt = 1; ; attempt++) {
     asking.patience.left -= 1;
     const asked = performance.now();
     const { inputTokens: inputTokensExpected, inputTokensMax: inputTokens, outputTokensMax } = asking;
-    const wanted = { model: labelOf(asking.route), inputTokens, inputTokensExpected, outputTokensMax };
+    const wanted = { model: labelOfModel(asking.route), inputTokens, inputTokensExpected, outputTokensMax };
     const admitted = await asking.admission.admit(wanted, signal);
     waitedMs += performance.now() - asked;
-    const { answer, failed } = await tryOnce(asking, admitted, signal);
+    const { answer, failed } = await tryRequestOnce(asking, admitted, signal);
     if (answer !== undefined) return answer;
 
     const { failure } = failed;
     const delayMs = signal.aborted
       ? undefined
-      : retryDelayMs(failure, { attempt, random: Math.random() }, asking.retry);
+      : modelRetryDelayMs(failure, { attempt, random: Math.random() }, asking.retry);
     const wallMs = performance.now() - begun - waitedMs + (delayMs ?? 0);
     const attemptsMax = Math.min(attemptsFor(asking, failure), attempt + asking.patience.left);
     if (delayMs === undefined || attempt >= attemptsMax || wallMs > asking.retry.wallMsMax) {
-      endAttempt(asking, failed, signal);
-      throw new DroverError(signal.aborted ? failureOf(signal) : failure);
+      endRequestAttempt(asking, failed, signal);
+      throw new DroverError(signal.aborted ? turnFailureOfSignal(signal) : failure);
     }
-    discard(asking, failed);
+    discardAnswer(asking, failed);
     const reason = describe(failure);
     const retries = { retry: attempt, retriesMax: attemptsMax - 1 };
     asking.emit({ type: 'retry', ...retries, delayMs: Math.round(delayMs), failure, reason });
     await sleep(delayMs, undefined, { signal }).catch((error: unknown) => {
-      throw signal.aborted ? new DroverError(failureOf(signal)) : error;
+      throw signal.aborted ? new DroverError(turnFailureOfSignal(signal)) : error;
     });
   }
 }
 
 function attemptsFor(asking: Requesting, failure: Failure): number {
   const { attemptsMax: most } = asking.retry;
-  return isAskedElsewhere(asking, failure) ? Math.min(most, ATTEMPTS_BEFORE_FALLBACK) : most;
+  return isAnotherModelAsked(asking, failure) ? Math.min(most, ATTEMPTS_BEFORE_FALLBACK) : most;
 }
 
-function isAskedElsewhere({ fallsBack }: Requesting, failure: Failure): boolean {
-  return fallsBack && isAvailability(failure);
+function isAnotherModelAsked({ fallsBack }: Requesting, failure: Failure): boolean {
+  return fallsBack && isModelUnavailable(failure);
 }
 
 type Attempt =
@@ -120,7 +120,7 @@ type FailedAttempt = {
   readonly cost: number | undefined;
 };
 
-async function tryOnce(asking: Requesting, admitted: Admitted, signal: AbortSignal): Promise<Attempt> {
+async function tryRequestOnce(asking: Requesting, admitted: Admitted, signal: AbortSignal): Promise<Attempt> {
   const settle = (reported: Usage, seen: Seen) => {
     const usage = admitted.charged?.(reported, seen) ?? reported;
     admitted.settle(usage, seen);
@@ -129,7 +129,7 @@ async function tryOnce(asking: Requesting, admitted: Admitted, signal: AbortSign
   const shown: ShownSoFar = { started: false, partial: new PartialAnswer(), usage: NO_USAGE };
   try {
     // Read groups: events that arrived together need no await between them.
-    for await (const group of inGroups(
+    for await (const group of iterateInGroups(
       asking.route.provider.stream(asking.request(admitted.outputTokensMax), signal),
     )) {
       for (const event of group) {
@@ -140,35 +140,39 @@ async function tryOnce(asking: Requesting, admitted: Admitted, signal: AbortSign
           return { answer: { message, notes, cost } };
         }
         if (event.type === 'started') admitted.began?.(event.headers ?? {});
-        show(event, shown, asking.emit);
+        showModelEvent(event, shown, asking.emit);
       }
     }
     throw new Error('a provider ended its stream without `finished`');
   } catch (error) {
     if (!(error instanceof DroverError) && !signal.aborted) throw error;
-    const usage = usageOfFailed(shown, asking.inputTokens);
-    const failure = error instanceof DroverError ? error.failure : failureOf(signal);
+    const usage = usageOfFailedRequest(shown, asking.inputTokens);
+    const failure = error instanceof DroverError ? error.failure : turnFailureOfSignal(signal);
     const cost = settle(usage, { failure });
     return { failed: { failure, shown, usage, cost } };
   }
 }
 
 /** Ends the last attempt. It is discarded if the caller asks again: after a compaction, or another model. */
-function endAttempt(asking: Requesting, failed: FailedAttempt, signal: AbortSignal): void {
+function endRequestAttempt(asking: Requesting, failed: FailedAttempt, signal: AbortSignal): void {
   const { failure, shown, usage, cost } = failed;
-  const isAskedAgain = failure.kind === 'context.overflow' || isAskedElsewhere(asking, failure);
-  if (asking.keep === undefined || !shown.partial.hasText || isAskedAgain) return discard(asking, failed);
+  const isAskedAgain = failure.kind === 'context.overflow' || isAnotherModelAsked(asking, failure);
+  if (asking.keep === undefined || !shown.partial.hasText || isAskedAgain) return discardAnswer(asking, failed);
   shown.partial.endings().forEach(asking.emit);
   asking.keep({ message: shown.partial.message(signal.aborted ? 'aborted' : 'error', usage), cost });
 }
 
-function discard({ emit }: Requesting, { failure, shown, usage }: FailedAttempt): void {
+function discardAnswer({ emit }: Requesting, { failure, shown, usage }: FailedAttempt): void {
   if (shown.started) emit({ type: 'attempt_discarded', reason: describe(failure), failure, usage });
 }
 
 type ShownSoFar = { started: boolean; readonly partial: PartialAnswer; usage: Usage };
 
-function show(event: Exclude<ModelEvent, { type: 'finished' }>, shown: ShownSoFar, emit: (event: Event) => void): void {
+function showModelEvent(
+  event: Exclude<ModelEvent, { type: 'finished' }>,
+  shown: ShownSoFar,
+  emit: (event: Event) => void,
+): void {
   if (event.type === 'started') {
     shown.usage = event.usage ?? NO_USAGE;
     return;
@@ -181,7 +185,7 @@ function show(event: Exclude<ModelEvent, { type: 'finished' }>, shown: ShownSoFa
 }
 
 // The provider charges for a failed stream without reporting its usage, so estimate it from the text.
-function usageOfFailed(shown: ShownSoFar, inputTokens: number): Usage {
+function usageOfFailedRequest(shown: ShownSoFar, inputTokens: number): Usage {
   if (!shown.started) return shown.usage;
   const output = Math.max(shown.usage.output, Math.ceil(shown.partial.characters / 4));
   const told = shown.usage.input + shown.usage.cacheRead + shown.usage.cacheWrite > 0;

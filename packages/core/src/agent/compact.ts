@@ -7,20 +7,20 @@
 //   3. At most three compactions run without an answer between them. Each cuts more than the one before.
 
 import {
-  applyCut,
+  applyConversationCut,
   COMPACTIONS_IN_A_ROW_MAX,
-  planCut,
-  planWishedCut,
+  planConversationCut,
+  planWishedConversationCut,
   SUMMARY_SYSTEM,
-  transcript,
+  conversationTranscript,
 } from '../conversation/compaction.ts';
 import type { Cut, CompactionReason } from '@drover/protocol/events';
-import { promptTokensMax, utf8Bytes } from '../conversation/prompt-bound.ts';
+import { promptTokensMax, promptUtf8Bytes } from '../conversation/prompt-bound.ts';
 import { DroverError } from '../errors.ts';
 import type { Message } from '@drover/protocol/messages';
-import { buildRequest } from '../model/request.ts';
-import { fallBack } from './fall-back.ts';
-import { asked, emit, textOf, Turn, type Agent } from './turn.ts';
+import { buildModelRequest } from '../model/request.ts';
+import { fallBackAgent } from './fall-back.ts';
+import { requestPartsOfTurn, emitTurnEvent, textOfTurnAnswer, Turn, type Agent } from './turn.ts';
 
 // Share of the window reserved for the answer: `outputTokensMax`, within these bounds.
 const ANSWER_SHARE = { min: 0.2, max: 0.4 };
@@ -31,24 +31,24 @@ const TRANSCRIPT_SHARE = 0.5; // share of the window
 const TRANSCRIPT_ATTEMPTS = 4; // each attempt sends half as much as the one before
 const NO_GAIN = 'a summary would be longer than what it replaces';
 
-export function isOverflow(error: unknown): boolean {
+export function isPromptOverflow(error: unknown): boolean {
   return error instanceof DroverError && error.failure.kind === 'context.overflow';
 }
 
 /** Returns true if the next prompt would leave too little room for its answer. */
-export function isTooLong(agent: Agent): boolean {
-  return tokensNow(agent) > promptLimit(agent, agent.routes.current.contextTokens);
+export function isAgentPromptTooLong(agent: Agent): boolean {
+  return agentTokensNow(agent) > agentPromptLimit(agent, agent.routes.current.contextTokens);
 }
 
 /** Returns the output limit for the next answer, in tokens. */
-export function answerTokensMax(agent: Agent): number {
+export function agentAnswerTokensMax(agent: Agent): number {
   const { contextTokens, outputTokensMax } = agent.routes.current;
-  const left = Math.max(ANSWER_TOKENS_MIN, contextTokens - tokensNow(agent));
+  const left = Math.max(ANSWER_TOKENS_MIN, contextTokens - agentTokensNow(agent));
   return Math.min(outputTokensMax, left);
 }
 
 /** Resolves to true if the conversation became shorter. */
-export async function compact(
+export async function compactAgent(
   { agent, turn }: Pick<Compacting, 'agent' | 'turn'>,
   reason: Exclude<CompactionReason, 'wish'>,
   signal: AbortSignal,
@@ -57,23 +57,27 @@ export async function compact(
   const { conversation, toolset } = agent;
   // After an overflow, the real window is smaller than the catalog says, or the provider counts more tokens.
   const { contextTokens } = agent.routes.current;
-  const window = reason === 'overflow' ? Math.min(contextTokens, tokensNow(agent)) : contextTokens;
+  const window = reason === 'overflow' ? Math.min(contextTokens, agentTokensNow(agent)) : contextTokens;
   const room = {
     tokensOf: (messages: readonly Message[]) => conversation.expectedTokensWith(messages, toolset.chars),
-    limit: promptLimit(agent, window),
-    summaryTokens: summaryTokensMax(agent, window),
+    limit: agentPromptLimit(agent, window),
+    summaryTokens: agentSummaryTokensMax(agent, window),
   };
-  const cut = planCut(conversation.messages, room, turn.compactionsInARow);
+  const cut = planConversationCut(conversation.messages, room, turn.compactionsInARow);
   if (cut === undefined) return false;
   turn.compactionsInARow += 1;
-  return carryOut({ agent, turn, reason }, cut, signal);
+  return carryOutCompaction({ agent, turn, reason }, cut, signal);
 }
 
 /** Compacts as much as possible, between two turns. A failure is emitted and changes nothing. */
-export async function compactOnWish(agent: Agent, { number, steps }: Turn, signal: AbortSignal): Promise<boolean> {
+export async function compactAgentOnWish(agent: Agent, { number, steps }: Turn, signal: AbortSignal): Promise<boolean> {
   const turn = Object.assign(new Turn(number), { steps });
   try {
-    return await carryOut({ agent, turn, reason: 'wish' }, planWishedCut(agent.conversation.messages), signal);
+    return await carryOutCompaction(
+      { agent, turn, reason: 'wish' },
+      planWishedConversationCut(agent.conversation.messages),
+      signal,
+    );
   } catch (error) {
     if (error instanceof DroverError) return false;
     throw error;
@@ -83,62 +87,67 @@ export async function compactOnWish(agent: Agent, { number, steps }: Turn, signa
 type Compacting = { readonly agent: Agent; readonly turn: Turn; readonly reason: CompactionReason };
 
 /** Applies a cut and emits the result. An undefined cut is emitted as a failed compaction. */
-async function carryOut(compacting: Compacting, cut: Cut | undefined, signal: AbortSignal): Promise<boolean> {
+async function carryOutCompaction(compacting: Compacting, cut: Cut | undefined, signal: AbortSignal): Promise<boolean> {
   const { agent, turn, reason } = compacting;
   const { conversation } = agent;
-  emit(agent, turn, { type: 'compaction_start', tokens: tokensNow(agent), reason });
+  emitTurnEvent(agent, turn, { type: 'compaction_start', tokens: agentTokensNow(agent), reason });
   try {
-    const { messages, summary } = await shortened(agent, { turn, cut }, signal);
+    const { messages, summary } = await shortenAgentConversation(agent, { turn, cut }, signal);
     conversation.replace(messages);
-    const told = { tokens: tokensNow(agent), ...(summary !== undefined && { summary }) };
-    emit(agent, turn, { type: 'compaction_end', ok: true, ...told, ...cut });
+    const told = { tokens: agentTokensNow(agent), ...(summary !== undefined && { summary }) };
+    emitTurnEvent(agent, turn, { type: 'compaction_end', ok: true, ...told, ...cut });
     return true;
   } catch (error) {
     if (!(error instanceof DroverError)) throw error;
-    emit(agent, turn, { type: 'compaction_end', ok: false, tokens: tokensNow(agent), failure: error.failure });
+    emitTurnEvent(agent, turn, {
+      type: 'compaction_end',
+      ok: false,
+      tokens: agentTokensNow(agent),
+      failure: error.failure,
+    });
     if (signal.aborted || error.failure.kind === 'limit.reached') throw error;
     return false;
   }
 }
 
-async function shortened(
+async function shortenAgentConversation(
   agent: Agent,
   { turn, cut }: { readonly turn: Turn; readonly cut: Cut | undefined },
   signal: AbortSignal,
 ): Promise<{ readonly messages: readonly Message[]; readonly summary: string | undefined }> {
   const before = agent.conversation.messages;
   const isShorter = (messages: readonly Message[]): boolean =>
-    agent.conversation.expectedTokensWith(messages, agent.toolset.chars) < tokensNow(agent);
+    agent.conversation.expectedTokensWith(messages, agent.toolset.chars) < agentTokensNow(agent);
   // Request a summary only if even the shortest one would make the history shorter.
-  if (cut === undefined || !isShorter(applyCut(before, cut, '-'))) throw failed(NO_GAIN);
+  if (cut === undefined || !isShorter(applyConversationCut(before, cut, '-'))) throw agentCompactionFailed(NO_GAIN);
   const head = cut.tail === undefined ? [] : before.slice(0, before.length - cut.tail);
-  const summary = cut.tail === undefined ? undefined : await summarise({ agent, turn }, head, signal);
-  const messages = applyCut(before, cut, summary);
-  if (!isShorter(messages)) throw failed(NO_GAIN);
+  const summary = cut.tail === undefined ? undefined : await askForAgentSummary({ agent, turn }, head, signal);
+  const messages = applyConversationCut(before, cut, summary);
+  if (!isShorter(messages)) throw agentCompactionFailed(NO_GAIN);
   return { messages, summary };
 }
 
 /** Asks for a summary. Halves the transcript and retries if the provider finds it too long. */
-async function summarise(
+async function askForAgentSummary(
   of: Pick<Compacting, 'agent' | 'turn'>,
   head: readonly Message[],
   signal: AbortSignal,
 ): Promise<string> {
   const { agent } = of;
-  const window = Math.min(agent.routes.current.contextTokens, tokensNow(agent));
+  const window = Math.min(agent.routes.current.contextTokens, agentTokensNow(agent));
   let chars = agent.conversation.charsIn(window * TRANSCRIPT_SHARE);
   for (let attempt = 1; ; attempt++) {
     try {
-      return await summaryOf(of, transcript(head, chars), signal);
+      return await agentSummaryOf(of, conversationTranscript(head, chars), signal);
     } catch (error) {
-      if (fallBack(agent, of.turn, error)) continue;
-      if (!isOverflow(error) || attempt >= TRANSCRIPT_ATTEMPTS) throw error;
+      if (fallBackAgent(agent, of.turn, error)) continue;
+      if (!isPromptOverflow(error) || attempt >= TRANSCRIPT_ATTEMPTS) throw error;
       chars /= 2;
     }
   }
 }
 
-async function summaryOf(
+async function agentSummaryOf(
   { agent, turn }: Pick<Compacting, 'agent' | 'turn'>,
   text: string,
   signal: AbortSignal,
@@ -149,15 +158,15 @@ async function summaryOf(
   const fixed = { provider, model, system: SUMMARY_SYSTEM, tools: [], messages, cacheKey: `${cacheKey}-summary` };
   const { message } = await agent.ask(
     {
-      ...asked(agent, turn),
+      ...requestPartsOfTurn(agent, turn),
       isShown: false,
       route: routes.current,
       fallsBack: routes.hasNext,
-      request: (outputTokensMax) => buildRequest({ ...fixed, outputTokensMax }),
+      request: (outputTokensMax) => buildModelRequest({ ...fixed, outputTokensMax }),
       inputTokens: Math.ceil(text.length / Math.max(1, agent.conversation.charsIn(1_000) / 1_000)),
       // The transcript fitted into the context before. A higher bound could exceed the budget for no reason.
-      inputTokensMax: Math.min(promptTokensMax(messages, utf8Bytes(SUMMARY_SYSTEM)), contextTokens),
-      outputTokensMax: summaryTokensMax(agent, contextTokens),
+      inputTokensMax: Math.min(promptTokensMax(messages, promptUtf8Bytes(SUMMARY_SYSTEM)), contextTokens),
+      outputTokensMax: agentSummaryTokensMax(agent, contextTokens),
       admission: agent.admission,
       retry: agent.retry,
       patience: turn.patience,
@@ -167,23 +176,23 @@ async function summaryOf(
     },
     signal,
   );
-  return textOf(message) ?? '';
+  return textOfTurnAnswer(message) ?? '';
 }
 
-function tokensNow({ conversation, toolset }: Agent): number {
+function agentTokensNow({ conversation, toolset }: Agent): number {
   return conversation.expectedTokens(toolset.chars);
 }
 
-function promptLimit({ routes }: Agent, window: number): number {
+function agentPromptLimit({ routes }: Agent, window: number): number {
   const { outputTokensMax } = routes.current;
   const { min, max } = ANSWER_SHARE;
   return window - Math.min(Math.max(outputTokensMax, window * min), window * max);
 }
 
-function summaryTokensMax({ routes }: Agent, window: number): number {
+function agentSummaryTokensMax({ routes }: Agent, window: number): number {
   return Math.ceil(Math.min(SUMMARY_TOKENS_MAX, routes.current.outputTokensMax, window * SUMMARY_SHARE));
 }
 
-function failed(message: string): DroverError {
+function agentCompactionFailed(message: string): DroverError {
   return new DroverError({ kind: 'compaction.failed', message });
 }

@@ -21,7 +21,7 @@ export type Watch = {
 };
 
 /** Watches the limits of a turn. Uses monotonic timers, so a change of the system clock has no effect. */
-export function watch(limits: Limits, outer: AbortSignal): Watch {
+export function watchTurnLimits(limits: Limits, outer: AbortSignal): Watch {
   const own = new AbortController();
   const reach = (limit: 'time' | 'idle', message: string) =>
     own.abort(new DroverError({ kind: 'limit.reached', limit, message }));
@@ -94,12 +94,12 @@ class Deadline {
 }
 
 /** Returns why a signal was aborted. */
-export function failureOf(signal: AbortSignal): Failure {
+export function turnFailureOfSignal(signal: AbortSignal): Failure {
   return signal.reason instanceof DroverError ? signal.reason.failure : { kind: 'aborted', by: 'user' };
 }
 
 /** Wraps an admission so that waiting for it does not count as idle time. */
-export function unhurried({ admit }: Admission, progress: () => void): Admission {
+export function withoutIdleLimit({ admit }: Admission, progress: () => void): Admission {
   return {
     admit: async (wanted, signal) => {
       const waiting = setInterval(progress, WAITING_TOLD_MS);
@@ -113,9 +113,9 @@ export function unhurried({ admit }: Admission, progress: () => void): Admission
 }
 
 /** Waits for `work`, or throws the signal's failure as soon as it is aborted. */
-export async function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
+export async function unlessTurnAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
   const given = Promise.withResolvers<void>();
-  const giveUp = () => given.reject(new DroverError(failureOf(signal)));
+  const giveUp = () => given.reject(new DroverError(turnFailureOfSignal(signal)));
   if (signal.aborted) giveUp();
   signal.addEventListener('abort', giveUp, { once: true });
   try {
@@ -126,7 +126,7 @@ export async function unlessAborted(work: Promise<void>, signal: AbortSignal): P
 }
 
 /** Wraps a question to the user so that the clocks of a turn stand still while it waits for the answer. */
-export function untimed<Args extends readonly unknown[], Answer>(
+export function withTurnClocksHeld<Args extends readonly unknown[], Answer>(
   ask: (...args: Args) => Promise<Answer>,
   hold: Watch['hold'],
 ): (...args: Args) => Promise<Answer> {

@@ -17,24 +17,24 @@ import type { Failure } from '@drover/protocol/failures';
 import type { Event } from '@drover/protocol/events';
 import type { AssistantPart, CallPart, ToolResult } from '@drover/protocol/messages';
 import { failedTurn, type TurnOutcome } from '@drover/protocol/outcomes';
-import { keepBoxes } from '../tools/process/boxes.ts';
+import { keepProcessBoxes } from '../tools/process/boxes.ts';
 import { takeAnswer } from './answer.ts';
-import { openCalls, resultOf, settleCalls, toolNamed, type OpenCalls } from './calls/calls.ts';
-import { failureOf } from './limits.ts';
-import { refusedAfter } from './calls/refused-calls.ts';
+import { openCalls, resultOfCall, settleCalls, toolNamedInCall, type OpenCalls } from './calls/calls.ts';
+import { turnFailureOfSignal } from './limits.ts';
+import { callsRefusedAfter } from './calls/refused-calls.ts';
 import { Repeats } from './calls/repeats.ts';
-import { addMessage, emit, takeSteering, type Agent, type Turn } from './turn.ts';
+import { addTurnMessage, emitTurnEvent, takeTurnSteering, type Agent, type Turn } from './turn.ts';
 import { handled } from '../promises.ts';
 
 const UNKNOWN_IN_A_ROW_MAX = 3;
 
 export async function runTurn(agent: Agent, turn: Turn, signal: AbortSignal): Promise<TurnOutcome> {
-  using _boxes = keepBoxes(agent.bench.context.sandbox);
+  using _boxes = keepProcessBoxes(agent.bench.context.sandbox);
   let safe: Promise<void> | undefined;
   try {
     while (true) {
       if (turn.open === undefined) {
-        checkLimits(agent, turn);
+        checkTurnLimits(agent, turn);
         turn.steps += 1;
         await (safe ?? agent.settled(signal));
         safe = agent.settled(signal);
@@ -43,16 +43,17 @@ export async function runTurn(agent: Agent, turn: Turn, signal: AbortSignal): Pr
         const answer = await takeAnswer(agent, turn, signal);
         if (answer === undefined) continue;
 
-        const calls = answer.content.filter(isCall);
+        const calls = answer.content.filter(isCallOfAnswer);
         if (calls.length === 0) {
           if (answer.stop === 'pause') continue;
-          if (answer.stop === 'length') throw limit('output-tokens', 'the answer was cut off at the output limit');
-          if (takeSteering(agent, turn)) continue;
+          if (answer.stop === 'length')
+            throw turnLimitReached('output-tokens', 'the answer was cut off at the output limit');
+          if (takeTurnSteering(agent, turn)) continue;
           return { status: 'done' };
         }
         turn.open = openCalls(calls);
       }
-      const next = await settleOpen(agent, { turn, open: turn.open }, signal);
+      const next = await settleOpenCalls(agent, { turn, open: turn.open }, signal);
       if (next !== 'ask') return { status: next };
     }
   } catch (error) {
@@ -62,39 +63,39 @@ export async function runTurn(agent: Agent, turn: Turn, signal: AbortSignal): Pr
 }
 
 /** Adds all results as one message. Returns `suspended` while a remote result or an answer of the user is missing. */
-async function settleOpen(
+async function settleOpenCalls(
   agent: Agent,
   { turn, open }: { readonly turn: Turn; readonly open: OpenCalls },
   signal: AbortSignal,
 ): Promise<'ask' | 'done' | 'suspended'> {
-  const bench = { ...agent.bench, settled: agent.settled, emit: (event: Event) => emit(agent, turn, event) };
+  const bench = { ...agent.bench, settled: agent.settled, emit: (event: Event) => emitTurnEvent(agent, turn, event) };
   const settled = await settleCalls(bench, open, signal);
   const { results, pending, denials, hasRun, unknownOnly, isFinal, isLeftOpen, failure } = settled;
   turn.denials.push(...denials);
   const calls = denials.map(({ subject }) => subject);
-  turn.refused = refusedAfter(turn.refused, { step: turn.steps, calls, hasRun });
+  turn.refused = callsRefusedAfter(turn.refused, { step: turn.steps, calls, hasRun });
   if (isLeftOpen && failure === undefined) {
     turn.open = { ...open, results };
     return 'suspended';
   }
   if (pending.length > 0 && !signal.aborted) {
     turn.open = { ...open, results, pending };
-    emit(agent, turn, { type: 'awaiting_tool_execution', calls: pending });
+    emitTurnEvent(agent, turn, { type: 'awaiting_tool_execution', calls: pending });
     return 'suspended';
   }
   const whole = open.calls.map(
-    (call, at) => results[at] ?? resultOf(call, { output: 'Interrupted: no result came.', isError: true }),
+    (call, at) => results[at] ?? resultOfCall(call, { output: 'Interrupted: no result came.', isError: true }),
   );
   turn.open = undefined;
-  const { results: told, tooOften } = countRepeats(agent, turn, { calls: open.calls, results: whole });
-  addMessage(agent, turn, { role: 'tool', results: told });
+  const { results: told, tooOften } = countRepeatedTurnCalls(agent, turn, { calls: open.calls, results: whole });
+  addTurnMessage(agent, turn, { role: 'tool', results: told });
   if (failure !== undefined) throw new DroverError(failure);
   if (isFinal && agent.inbox.isEmpty) return 'done';
-  if (signal.aborted) throw new DroverError(failureOf(signal));
+  if (signal.aborted) throw new DroverError(turnFailureOfSignal(signal));
   if (tooOften !== undefined) throw new DroverError({ kind: 'call.repeated', ...tooOften });
   turn.unknownInARow = unknownOnly ? turn.unknownInARow + 1 : 0;
   if (turn.unknownInARow < UNKNOWN_IN_A_ROW_MAX) {
-    takeSteering(agent, turn);
+    takeTurnSteering(agent, turn);
     return 'ask';
   }
   throw new DroverError({ kind: 'tool.unknown', limit: UNKNOWN_IN_A_ROW_MAX });
@@ -103,7 +104,7 @@ async function settleOpen(
 type StepResults = { readonly calls: readonly CallPart[]; readonly results: readonly ToolResult[] };
 
 /** Only workers are watched, because users see the repeats of their own agent. */
-function countRepeats({ bench, conversation }: Agent, turn: Turn, { calls, results }: StepResults) {
+function countRepeatedTurnCalls({ bench, conversation }: Agent, turn: Turn, { calls, results }: StepResults) {
   if (bench.worker === 0) return { results };
   turn.repeats ??= Repeats.in(conversation.messages);
   return turn.repeats.take(calls, results);
@@ -115,21 +116,21 @@ export function areCallsAnswered({ conversation, bench }: Agent, turn: Turn): bo
   if (turn.open !== undefined || turn.answers === 0) return false;
   if (last?.role === 'assistant') return last.stop === 'stop';
   if (last?.role !== 'tool') return false;
-  return last.results.some(({ name, isError }) => !isError && toolNamed(bench.tools, name)?.final === true);
+  return last.results.some(({ name, isError }) => !isError && toolNamedInCall(bench.tools, name)?.final === true);
 }
 
-function isCall(part: AssistantPart): part is CallPart {
+function isCallOfAnswer(part: AssistantPart): part is CallPart {
   return part.type === 'tool_call';
 }
 
-function checkLimits(agent: Agent, turn: Turn): void {
+function checkTurnLimits(agent: Agent, turn: Turn): void {
   const { stepsMax, outputTokensMax } = agent.limits;
-  if (turn.steps >= stepsMax) throw limit('steps', `the limit of ${stepsMax} steps is reached`);
+  if (turn.steps >= stepsMax) throw turnLimitReached('steps', `the limit of ${stepsMax} steps is reached`);
   if (outputTokensMax !== undefined && turn.outputTokens >= outputTokensMax) {
-    throw limit('output-tokens', `the limit of ${outputTokensMax} output tokens is reached`);
+    throw turnLimitReached('output-tokens', `the limit of ${outputTokensMax} output tokens is reached`);
   }
 }
 
-function limit(name: Extract<Failure, { kind: 'limit.reached' }>['limit'], message: string): DroverError {
+function turnLimitReached(name: Extract<Failure, { kind: 'limit.reached' }>['limit'], message: string): DroverError {
   return new DroverError({ kind: 'limit.reached', limit: name, message });
 }

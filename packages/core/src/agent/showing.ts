@@ -6,7 +6,7 @@ import { handled } from '../promises.ts';
 /** Callers can iterate the events, await `result()`, or both. */
 export type Showing<Result> = AsyncIterable<Shown> & { readonly result: () => Promise<Result> };
 
-export function showing<Result>(bus: Bus, begin: () => Promise<Result>): Showing<Result> {
+export function showAgentEvents<Result>(bus: Bus, begin: () => Promise<Result>): Showing<Result> {
   const reader = bus.reader();
   try {
     const result = begin().finally(() => reader.finish());

@@ -7,7 +7,7 @@ import { describe } from '@drover/protocol/failures';
 import type { Admission } from '../model/spending/admission.ts';
 import type { AssistantMessage, Message, Usage } from '@drover/protocol/messages';
 import type { ModelRoutes } from '../model/fallback.ts';
-import { isBlank } from '../model/request.ts';
+import { isBlankForModel } from '../model/request.ts';
 import type { RetryPolicy } from '../model/retry.ts';
 import type { Sampling } from '@drover/protocol/model';
 import { failedTurn, type TurnOutcome } from '@drover/protocol/outcomes';
@@ -76,12 +76,12 @@ export class Turn {
   }
 }
 
-export function emit(agent: Agent, turn: Turn, event: Event): void {
+export function emitTurnEvent(agent: Agent, turn: Turn, event: Event): void {
   agent.emit(event, { worker: agent.bench.worker, turn: turn.number, step: turn.steps });
 }
 
 /** The parts of a request that identify its agent. */
-export function asked(
+export function requestPartsOfTurn(
   { conversation, routes, limits, notes, total }: Agent,
   { number, steps }: Turn,
   estimate?: number,
@@ -100,54 +100,54 @@ export function asked(
   };
 }
 
-export function addMessage(agent: Agent, turn: Turn, message: Exclude<Message, AssistantMessage>): void {
-  emit(agent, turn, { type: 'message_start', role: message.role });
-  append(agent, turn, message);
-  emit(agent, turn, { type: 'message_end', message });
+export function addTurnMessage(agent: Agent, turn: Turn, message: Exclude<Message, AssistantMessage>): void {
+  emitTurnEvent(agent, turn, { type: 'message_start', role: message.role });
+  appendToTurn(agent, turn, message);
+  emitTurnEvent(agent, turn, { type: 'message_end', message });
 }
 
 /** Adds the messages that the user sent meanwhile. Returns false if there are none. */
-export function takeSteering(agent: Agent, turn: Turn): boolean {
+export function takeTurnSteering(agent: Agent, turn: Turn): boolean {
   const delivered = agent.inbox.deliver();
   for (const { content, onDelivered } of delivered) {
-    addMessage(agent, turn, { role: 'user', content });
+    addTurnMessage(agent, turn, { role: 'user', content });
     onDelivered?.();
   }
   return delivered.length > 0;
 }
 
 /** Adds an answer. Its `message_start` was emitted when the answer began to arrive. */
-export function addAnswer(agent: Agent, turn: Turn, answer: Omit<Answer, 'notes'>): void {
-  append(agent, turn, answer.message);
-  emit(agent, turn, endOfAnswer(answer));
+export function addTurnAnswer(agent: Agent, turn: Turn, answer: Omit<Answer, 'notes'>): void {
+  appendToTurn(agent, turn, answer.message);
+  emitTurnEvent(agent, turn, endOfTurnAnswer(answer));
 }
 
-export function endOfAnswer({
+export function endOfTurnAnswer({
   message,
   cost,
 }: Omit<Answer, 'notes'>): Extract<Event, { readonly type: 'message_end' }> {
   return { type: 'message_end', message, ...(cost !== undefined && { cost }) };
 }
 
-function append(agent: Agent, turn: Turn, message: Message): void {
+function appendToTurn(agent: Agent, turn: Turn, message: Message): void {
   agent.conversation.append(message);
   turn.messages.push(message);
 }
 
 /** Returns the text of an answer without thinking and calls; undefined if it is blank. */
-export function textOf({ content }: AssistantMessage): string | undefined {
+export function textOfTurnAnswer({ content }: AssistantMessage): string | undefined {
   const text = content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('');
-  return isBlank(text) ? undefined : text;
+  return isBlankForModel(text) ? undefined : text;
 }
 
 /** Adds a message from before the session to the conversation and the journal, but to no turn. */
-export function addOpening(agent: Agent, turn: Turn, message: Message): void {
+export function addTurnOpening(agent: Agent, turn: Turn, message: Message): void {
   agent.conversation.append(message);
-  emit(agent, turn, { type: 'message_end', message });
+  emitTurnEvent(agent, turn, { type: 'message_end', message });
 }
 
 /** Returns the event that ends a turn; undefined while the turn is suspended. */
-export function endingOf(outcome: TurnOutcome, messages: readonly Message[]): Event | undefined {
+export function turnEndingEvent(outcome: TurnOutcome, messages: readonly Message[]): Event | undefined {
   switch (outcome.status) {
     case 'done': {
       const message = messages.findLast((each) => each.role === 'assistant');
@@ -170,12 +170,12 @@ export type Checking = {
 };
 
 /** True if the agent is done, and did not stop for lack of permission. */
-export function isWhole({ status }: TurnOutcome, { refused }: Turn): boolean {
+export function isTurnWhole({ status }: TurnOutcome, { refused }: Turn): boolean {
   return status === 'done' && (refused?.calls.length ?? 0) === 0;
 }
 
 /** Returns `done`, or `incomplete` with the failure of the check. */
-export async function checkedTurn({ check, emit }: Checking, signal: AbortSignal): Promise<TurnOutcome> {
+export async function checkTurn({ check, emit }: Checking, signal: AbortSignal): Promise<TurnOutcome> {
   try {
     const failure = await check?.(emit, signal);
     return failure === undefined ? { status: 'done' } : failedTurn(failure, true);

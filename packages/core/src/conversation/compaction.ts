@@ -12,7 +12,7 @@
 import type { Cut } from '@drover/protocol/events';
 import { DroverError } from '../errors.ts';
 import type { Message, ToolResult } from '@drover/protocol/messages';
-import { isBlank } from '../model/request.ts';
+import { isBlankForModel } from '../model/request.ts';
 
 export const COMPACTIONS_IN_A_ROW_MAX = 3;
 /** Share of the available space that the history fills after a compaction; halved with each further one in a row. */
@@ -38,14 +38,14 @@ export type Room = {
 };
 
 /** Returns the smallest cut that reaches the goal, else the nearest one; undefined if none shortens the prompt. */
-export function planCut(messages: readonly Message[], room: Room, inARow: number): Cut | undefined {
-  const fixed = room.tokensOf(messages.filter((_, at) => at === taskIn(messages)));
+export function planConversationCut(messages: readonly Message[], room: Room, inARow: number): Cut | undefined {
+  const fixed = room.tokensOf(messages.filter((_, at) => at === taskInConversation(messages)));
   const space = Math.max(0, Math.min(room.limit, room.tokensOf(messages)) - fixed);
   const goal = fixed + (space * GOAL_SHARE) / 2 ** inARow;
   let best: Cut | undefined;
   let fewest = room.tokensOf(messages);
-  for (const cut of cuts(messages, fixed + (goal - fixed) * RECENT_SHARE, room)) {
-    const tokens = tokensAfter(messages, cut, room);
+  for (const cut of conversationCuts(messages, fixed + (goal - fixed) * RECENT_SHARE, room)) {
+    const tokens = tokensAfterCut(messages, cut, room);
     if (tokens >= fewest) continue;
     if (tokens <= goal) return cut;
     [best, fewest] = [cut, tokens];
@@ -54,72 +54,76 @@ export function planCut(messages: readonly Message[], room: Room, inARow: number
 }
 
 /** Returns the largest cut; undefined if nothing is left to summarize. */
-export function planWishedCut(messages: readonly Message[]): Cut | undefined {
-  const at = cutPoints(messages).findLast((each) => each <= messages.length - WISHED_TAIL_MESSAGES);
+export function planWishedConversationCut(messages: readonly Message[]): Cut | undefined {
+  const at = conversationCutPoints(messages).findLast((each) => each <= messages.length - WISHED_TAIL_MESSAGES);
   if (at === undefined) return undefined;
-  const cut = summaryCut(messages, at);
-  const isLeft = messages.slice(0, at).every((each, index) => cut.kept?.includes(index) || isSummary(each));
+  const cut = summaryCutOfConversation(messages, at);
+  const isLeft = messages.slice(0, at).every((each, index) => cut.kept?.includes(index) || isConversationSummary(each));
   return isLeft ? undefined : cut;
 }
 
 /** Returns the messages after a cut. Throws if the cut needs a summary and it is blank. */
-export function applyCut(messages: readonly Message[], cut: Cut, summary: string | undefined): readonly Message[] {
-  const clipped = clip(messages, cut.clip);
+export function applyConversationCut(
+  messages: readonly Message[],
+  cut: Cut,
+  summary: string | undefined,
+): readonly Message[] {
+  const clipped = clipConversation(messages, cut.clip);
   if (cut.tail === undefined) return clipped;
-  if (summary === undefined || isBlank(summary))
+  if (summary === undefined || isBlankForModel(summary))
     throw new DroverError({ kind: 'compaction.failed', message: 'the summary came back empty' });
   const at = clipped.length - cut.tail;
-  const kept = cut.kept ?? [taskIn(messages)];
+  const kept = cut.kept ?? [taskInConversation(messages)];
   const before = clipped.slice(0, at).filter((_, index) => kept.includes(index));
-  return [...before, summaryMessage(summary), ...clipped.slice(at)];
+  return [...before, conversationSummaryMessage(summary), ...clipped.slice(at)];
 }
 
 /** Returns messages as one text for the model that summarizes them. */
-export function transcript(head: readonly Message[], charsMax: number): string {
-  const text = head.map(told).join('\n\n');
+export function conversationTranscript(head: readonly Message[], charsMax: number): string {
+  const text = head.map(messageForTranscript).join('\n\n');
   const max = Math.max(1_000, Math.floor(charsMax));
   // Keep both ends: the task is at the start, the current state at the end.
   return text.length <= max ? text : `${text.slice(0, max / 4)}\n\n[… left out …]\n\n${text.slice(-(max * 3) / 4)}`;
 }
 
 /** Returns true for a message that holds a summary of earlier ones. */
-export function isSummary(message: Message | undefined): boolean {
+export function isConversationSummary(message: Message | undefined): boolean {
   const part = message?.role === 'user' ? message.content[0] : undefined;
   return part?.type === 'text' && part.text.startsWith(FRAME);
 }
 
-function summaryMessage(summary: string): Message {
+function conversationSummaryMessage(summary: string): Message {
   return { role: 'user', content: [{ type: 'text', text: FRAME + summary.trim() }] };
 }
 
 // ── possible cuts ─────────────────────────────────────────────────────────────────────────────
 
 /** Yields possible cuts, from the smallest to the largest. */
-function* cuts(messages: readonly Message[], recentTokens: number, room: Room): Generator<Cut> {
-  const points = cutPoints(messages);
+function* conversationCuts(messages: readonly Message[], recentTokens: number, room: Room): Generator<Cut> {
+  const points = conversationCutPoints(messages);
   const isRecent = (at: number): boolean => room.tokensOf(messages.slice(at)) <= recentTokens;
   // The newest step begins at the second to last point. The model has not seen its results yet.
   const last = points.at(-2) ?? messages.length;
   const recent = Math.min(points.find(isRecent) ?? last, last);
   yield { clip: { messages: recent, chars: OLD_RESULT_CHARS } };
-  for (const at of points.slice(0, -1)) yield summaryCut(messages, at);
+  for (const at of points.slice(0, -1)) yield summaryCutOfConversation(messages, at);
   for (const chars of TAIL_RESULT_CHARS)
-    yield { ...summaryCut(messages, last), clip: { messages: messages.length, chars } };
-  yield summaryCut(messages, messages.length);
-  yield { tail: 0, kept: [taskIn(messages)] };
+    yield { ...summaryCutOfConversation(messages, last), clip: { messages: messages.length, chars } };
+  yield summaryCutOfConversation(messages, messages.length);
+  yield { tail: 0, kept: [taskInConversation(messages)] };
 }
 
-function summaryCut(messages: readonly Message[], at: number): Cut {
-  const task = taskIn(messages);
-  const request = messages.findLastIndex((each) => each.role === 'user' && !isSummary(each));
+function summaryCutOfConversation(messages: readonly Message[], at: number): Cut {
+  const task = taskInConversation(messages);
+  const request = messages.findLastIndex((each) => each.role === 'user' && !isConversationSummary(each));
   return { tail: messages.length - at, kept: request > task && request < at ? [task, request] : [task] };
 }
 
 /** Returns positions after the task that separate no call from its result. The last one is the end. */
-function cutPoints(messages: readonly Message[]): readonly number[] {
+function conversationCutPoints(messages: readonly Message[]): readonly number[] {
   const points: number[] = [messages.length];
   let isFree = true; // no result stands between here and the next answer
-  for (let at = messages.length - 1; at > taskIn(messages); at--) {
+  for (let at = messages.length - 1; at > taskInConversation(messages); at--) {
     const role = messages[at]?.role;
     if (role === 'tool') isFree = false;
     if (role === 'assistant') isFree = true;
@@ -128,28 +132,28 @@ function cutPoints(messages: readonly Message[]): readonly number[] {
   return points.toReversed();
 }
 
-function taskIn(messages: readonly Message[]): number {
+function taskInConversation(messages: readonly Message[]): number {
   return messages.findIndex(({ role }) => role === 'user');
 }
 
-function tokensAfter(messages: readonly Message[], cut: Cut, room: Room): number {
-  if (cut.tail === undefined) return room.tokensOf(applyCut(messages, cut, undefined));
-  return room.tokensOf(applyCut(messages, cut, '-')) + room.summaryTokens;
+function tokensAfterCut(messages: readonly Message[], cut: Cut, room: Room): number {
+  if (cut.tail === undefined) return room.tokensOf(applyConversationCut(messages, cut, undefined));
+  return room.tokensOf(applyConversationCut(messages, cut, '-')) + room.summaryTokens;
 }
 
 // ── truncated texts ───────────────────────────────────────────────────────────────────────────
 
-function clip(messages: readonly Message[], wanted: Cut['clip']): readonly Message[] {
+function clipConversation(messages: readonly Message[], wanted: Cut['clip']): readonly Message[] {
   if (wanted === undefined) return messages;
   return messages.map((message, at) =>
     message.role === 'tool' && at < wanted.messages
-      ? { ...message, results: message.results.map((each) => clipResult(each, wanted.chars)) }
+      ? { ...message, results: message.results.map((each) => clipConversationResult(each, wanted.chars)) }
       : message,
   );
 }
 
 /** Truncates a result to `chars`, note included. Idempotent. */
-function clipResult({ images, ...result }: ToolResult, chars: number): ToolResult {
+function clipConversationResult({ images, ...result }: ToolResult, chars: number): ToolResult {
   const { output } = result;
   const isWhole = output.length <= chars;
   if (isWhole && images === undefined) return result;
@@ -163,25 +167,30 @@ function clipResult({ images, ...result }: ToolResult, chars: number): ToolResul
   return { ...result, output: both.join(note).toWellFormed() };
 }
 
-function told(message: Message): string {
+function messageForTranscript(message: Message): string {
   switch (message.role) {
     case 'user':
       return `USER: ${message.content.map((part) => (part.type === 'text' ? part.text : '[image]')).join('\n')}`;
     case 'tool':
       return message.results
-        .map(({ name, output, isError }) => `RESULT of ${name}${isError ? ' (failed)' : ''}: ${bothEnds(output)}`)
+        .map(
+          ({ name, output, isError }) =>
+            `RESULT of ${name}${isError ? ' (failed)' : ''}: ${bothEndsForTranscript(output)}`,
+        )
         .join('\n');
     case 'assistant':
       return message.content
         .flatMap((part) => {
           if (part.type === 'text') return [`AGENT: ${part.text}`];
-          return part.type === 'tool_call' ? [`CALL ${part.name}: ${bothEnds(JSON.stringify(part.args))}`] : [];
+          return part.type === 'tool_call'
+            ? [`CALL ${part.name}: ${bothEndsForTranscript(JSON.stringify(part.args))}`]
+            : [];
         })
         .join('\n');
   }
 }
 
-function bothEnds(text: string): string {
+function bothEndsForTranscript(text: string): string {
   const half = TRANSCRIPT_RESULT_CHARS / 2;
   return text.length <= TRANSCRIPT_RESULT_CHARS ? text : `${text.slice(0, half)} … ${text.slice(-half)}`;
 }

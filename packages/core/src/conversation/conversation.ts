@@ -57,17 +57,17 @@ export class Conversation {
 
   append(message: Message): void {
     this.#messages.push(message);
-    this.#size = plus(this.#size, sizeOf(message));
+    this.#size = addMessageSizes(this.#size, sizeOfMessage(message));
   }
 
   replace(messages: readonly Message[]): void {
     this.#messages = [...messages];
-    this.#size = sizeOfAll(messages);
+    this.#size = sizeOfMessages(messages);
   }
 
   /** Returns a frozen deep copy. */
   snapshot(): Snapshot {
-    return freeze(structuredClone({ system: this.#system, messages: this.#messages }));
+    return freezeMessage(structuredClone({ system: this.#system, messages: this.#messages }));
   }
 
   /** Returns the uncorrected estimate. `extra`: additional code points (tools, reminders). */
@@ -82,7 +82,7 @@ export class Conversation {
 
   /** Returns the expected tokens of a prompt with these messages. */
   expectedTokensWith(messages: readonly Message[], extra: number): number {
-    return Math.ceil(Math.ceil(this.#tokensOf(sizeOfAll(messages), extra)) * this.#correction);
+    return Math.ceil(Math.ceil(this.#tokensOf(sizeOfMessages(messages), extra)) * this.#correction);
   }
 
   /** Returns the number of characters expected to fill `tokens`. */
@@ -98,7 +98,7 @@ export class Conversation {
   /** Returns the token figures of the next prompt, with tools of `extra` code points. */
   figures(extra: number, window: number): TokenFigures {
     const counted = { ...(this.#reported !== undefined && { reported: this.#reported }) };
-    const ratio = this.#ratio === undefined ? {} : { ratio: rounded(this.#ratio) };
+    const ratio = this.#ratio === undefined ? {} : { ratio: roundTokenRatio(this.#ratio) };
     return { estimate: this.estimate(extra), expected: this.expectedTokens(extra), ...counted, ...ratio, window };
   }
 
@@ -111,7 +111,7 @@ export class Conversation {
   calibrate(estimated: number, reported: number): void {
     if (estimated <= 0 || reported <= 0) return;
     this.#reported = reported;
-    this.#ratio = calibrated(this.#ratio, estimated, reported);
+    this.#ratio = calibrateTokenRatio(this.#ratio, estimated, reported);
   }
 
   get #correction(): number {
@@ -119,7 +119,7 @@ export class Conversation {
   }
 
   #tokensOf({ codePoints: own, images }: Size, extra: number): number {
-    return (own + codePoints(this.#system) + extra) / this.#charsPerToken + images * IMAGE_TOKENS;
+    return (own + conversationCodePoints(this.#system) + extra) / this.#charsPerToken + images * IMAGE_TOKENS;
   }
 }
 
@@ -131,66 +131,74 @@ const EMPTY: Size = { codePoints: 0, images: 0 };
 // Cache: messages never change, and a compaction measures the same ones many times.
 const sizes = new WeakMap<Message, Size>();
 
-export function codePoints(text: string): number {
+export function conversationCodePoints(text: string): number {
   // Counting surrogate pairs is faster than iterating the string: nearly all text has none.
   const pairs = text.match(/[\uD800-\uDBFF][\uDC00-\uDFFF]/g);
   return text.length - (pairs?.length ?? 0);
 }
 
 /** The ratio after another report. Without an estimate or a report it stays as it was. */
-export function calibrated(ratio: number | undefined, estimated: number, reported: number): number | undefined {
+export function calibrateTokenRatio(
+  ratio: number | undefined,
+  estimated: number,
+  reported: number,
+): number | undefined {
   if (estimated <= 0 || reported <= 0) return ratio;
   const observed = reported / estimated;
   return ratio === undefined ? observed : ratio * (1 - RATIO_WEIGHT) + observed * RATIO_WEIGHT;
 }
 
-export function rounded(ratio: number): number {
+export function roundTokenRatio(ratio: number): number {
   return Math.round(ratio * 1000) / 1000;
 }
 
-function plus(a: Size, b: Size): Size {
+function addMessageSizes(a: Size, b: Size): Size {
   return { codePoints: a.codePoints + b.codePoints, images: a.images + b.images };
 }
 
-function sizeOfAll(messages: readonly Message[]): Size {
-  return messages.reduce((sum, message) => plus(sum, sizeOf(message)), EMPTY);
+function sizeOfMessages(messages: readonly Message[]): Size {
+  return messages.reduce((sum, message) => addMessageSizes(sum, sizeOfMessage(message)), EMPTY);
 }
 
-function sizeOf(message: Message): Size {
-  const size = sizes.get(message) ?? measure(message);
+function sizeOfMessage(message: Message): Size {
+  const size = sizes.get(message) ?? measureMessage(message);
   sizes.set(message, size);
   return size;
 }
 
-function measure(message: Message): Size {
+function measureMessage(message: Message): Size {
   switch (message.role) {
     case 'user':
-      return message.content.reduce((sum, part) => plus(sum, partSize(part)), EMPTY);
+      return message.content.reduce((sum, part) => addMessageSizes(sum, sizeOfMessagePart(part)), EMPTY);
     case 'tool':
       return message.results.reduce(
-        (sum, { output, images = [] }) => plus(sum, { codePoints: codePoints(output), images: images.length }),
+        (sum, { output, images = [] }) =>
+          addMessageSizes(sum, { codePoints: conversationCodePoints(output), images: images.length }),
         EMPTY,
       );
     case 'assistant':
-      return message.content.reduce((sum, part) => plus(sum, partSize(part)), EMPTY);
+      return message.content.reduce((sum, part) => addMessageSizes(sum, sizeOfMessagePart(part)), EMPTY);
   }
 }
 
-function partSize(part: AssistantPart | ImagePart): Size {
+function sizeOfMessagePart(part: AssistantPart | ImagePart): Size {
   switch (part.type) {
     case 'image':
       return { codePoints: 0, images: 1 };
     case 'tool_call':
-      return { codePoints: codePoints(part.name) + codePoints(JSON.stringify(part.args)), images: 0 };
+      return {
+        codePoints: conversationCodePoints(part.name) + conversationCodePoints(JSON.stringify(part.args)),
+        images: 0,
+      };
     case 'text':
     case 'thinking':
-      return { codePoints: codePoints(part.text), images: 0 };
+      return { codePoints: conversationCodePoints(part.text), images: 0 };
   }
 }
 
-function freeze<Value>(value: Value): Value {
+function freezeMessage<Value>(value: Value): Value {
   if (typeof value === 'object' && value !== null) {
-    Object.values(value).forEach(freeze);
+    Object.values(value).forEach(freezeMessage);
     Object.freeze(value);
   }
   return value;

@@ -28,7 +28,7 @@ export class Instructions {
 
   constructor(cwd: string) {
     this.#cwd = resolve(cwd);
-    this.#root = repositoryOf(this.#cwd);
+    this.#root = repositoryOfInstructions(this.#cwd);
   }
 
   /**
@@ -85,7 +85,7 @@ export class Instructions {
   }
 }
 
-function repositoryOf(cwd: string): string {
+function repositoryOfInstructions(cwd: string): string {
   for (let folder = cwd; ; folder = dirname(folder)) {
     if (existsSync(join(folder, '.git'))) return folder;
     if (folder === dirname(folder)) return cwd;

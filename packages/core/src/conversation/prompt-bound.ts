@@ -7,7 +7,7 @@
 // The bound is not guaranteed if the last count came from another model, system prompt or set of tools.
 
 import type { AssistantMessage, AssistantPart, ImagePart, Message } from '@drover/protocol/messages';
-import { isCutOff } from '../model/partial-answer.ts';
+import { isModelAnswerCutOff } from '../model/partial-answer.ts';
 
 /** Tokens that a provider adds: instructions for tools, and marks around messages. */
 const FRAME_TOKENS = 1_000;
@@ -17,49 +17,51 @@ const CUT_OFF_TOKENS = 200; // the note after an answer that was cut off
 
 /** Returns the upper bound. `fixedBytes`: size of the system prompt and the tools. */
 export function promptTokensMax(messages: readonly Message[], fixedBytes: number): number {
-  const all = FRAME_TOKENS + fixedBytes + tokensMaxOf(messages);
-  const at = messages.findLastIndex((message) => message.role === 'assistant' && countedIn(message) > 0);
+  const all = FRAME_TOKENS + fixedBytes + promptTokensMaxOf(messages);
+  const at = messages.findLastIndex((message) => message.role === 'assistant' && promptTokensCountedIn(message) > 0);
   const last = messages[at];
   if (last?.role !== 'assistant') return all;
-  return Math.min(all, countedIn(last) + tokensMaxOf(messages.slice(at)));
+  return Math.min(all, promptTokensCountedIn(last) + promptTokensMaxOf(messages.slice(at)));
 }
 
-export function utf8Bytes(text: string): number {
+export function promptUtf8Bytes(text: string): number {
   return Buffer.byteLength(text);
 }
 
 /** Returns the provider's count of prompt and answer, or 0 if it reported none. */
-function countedIn({ usage }: AssistantMessage): number {
+function promptTokensCountedIn({ usage }: AssistantMessage): number {
   const prompt = usage.input + usage.cacheRead + usage.cacheWrite;
   return usage.estimated === true || prompt === 0 ? 0 : prompt + usage.output;
 }
 
-function tokensMaxOf(messages: readonly Message[]): number {
-  return messages.reduce((sum, message) => sum + MESSAGE_TOKENS + messageTokensMax(message), 0);
+function promptTokensMaxOf(messages: readonly Message[]): number {
+  return messages.reduce((sum, message) => sum + MESSAGE_TOKENS + promptMessageTokensMax(message), 0);
 }
 
-function messageTokensMax(message: Message): number {
+function promptMessageTokensMax(message: Message): number {
   switch (message.role) {
     case 'user':
-      return message.content.reduce((sum, part) => sum + inputTokensMax(part), 0);
+      return message.content.reduce((sum, part) => sum + promptInputTokensMax(part), 0);
     case 'assistant':
       return message.content.reduce(
-        (sum, part) => sum + MESSAGE_TOKENS + partTokensMax(part),
-        isCutOff(message) ? CUT_OFF_TOKENS : 0,
+        (sum, part) => sum + MESSAGE_TOKENS + promptPartTokensMax(part),
+        isModelAnswerCutOff(message) ? CUT_OFF_TOKENS : 0,
       );
     case 'tool':
       return message.results.reduce(
         (sum, { id, name, output, images = [] }) =>
-          sum + MESSAGE_TOKENS + utf8Bytes(id + name + output) + images.length * IMAGE_TOKENS_MAX,
+          sum + MESSAGE_TOKENS + promptUtf8Bytes(id + name + output) + images.length * IMAGE_TOKENS_MAX,
         0,
       );
   }
 }
 
-function inputTokensMax(part: { readonly type: 'text'; readonly text: string } | ImagePart): number {
-  return part.type === 'text' ? utf8Bytes(part.text) : IMAGE_TOKENS_MAX;
+function promptInputTokensMax(part: { readonly type: 'text'; readonly text: string } | ImagePart): number {
+  return part.type === 'text' ? promptUtf8Bytes(part.text) : IMAGE_TOKENS_MAX;
 }
 
-function partTokensMax(part: AssistantPart): number {
-  return part.type === 'tool_call' ? utf8Bytes(part.id + part.name + JSON.stringify(part.args)) : utf8Bytes(part.text);
+function promptPartTokensMax(part: AssistantPart): number {
+  return part.type === 'tool_call'
+    ? promptUtf8Bytes(part.id + part.name + JSON.stringify(part.args))
+    : promptUtf8Bytes(part.text);
 }

@@ -8,15 +8,15 @@ const NOT_THERE = ['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'ELOOP', 'ENAMETOOLON
 
 /** Returns undefined if the path does not exist or may not be seen. Follows links. */
 export function statIfThere(path: string): Promise<Stats | undefined> {
-  return stat(path).catch(absent);
+  return stat(path).catch(undefinedIfFileAbsent);
 }
 
 /** Like statIfThere, for the path itself: a link is not followed. */
 export function lstatIfThere(path: string): Promise<Stats | undefined> {
-  return lstat(path).catch(absent);
+  return lstat(path).catch(undefinedIfFileAbsent);
 }
 
-function absent(error: unknown): undefined {
+function undefinedIfFileAbsent(error: unknown): undefined {
   if (error instanceof Error && 'code' in error && NOT_THERE.includes(String(error.code))) return undefined;
   throw error;
 }

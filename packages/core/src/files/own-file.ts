@@ -37,12 +37,12 @@ export async function readOwnFile(file: OwnFile): Promise<ReadFile | Unread> {
   try {
     const handle = await open(file.path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
     try {
-      return await readOpened(handle, file);
+      return await readOpenedOwnFile(handle, file);
     } finally {
       await handle.close();
     }
   } catch (error) {
-    return unreadFor(error, file.path);
+    return whyOwnFileIsUnread(error, file.path);
   }
 }
 
@@ -53,20 +53,21 @@ export async function requireOwnFile(file: OwnFile, sentence: (unread: Unread) =
   throw new UsageError(sentence(found));
 }
 
-async function readOpened(handle: FileHandle, file: OwnFile): Promise<ReadFile | Unread> {
+async function readOpenedOwnFile(handle: FileHandle, file: OwnFile): Promise<ReadFile | Unread> {
   const { path, within, bytesMax = OWN_FILE_BYTES_MAX } = file;
   const stats = await handle.stat();
-  if (!stats.isFile()) return refused(`is ${kindOf(stats)}, not a regular file`, 'replace it with a regular file');
-  if (within !== undefined && !(await isWithin(handle, path, within))) {
-    return refused('is a link that leads out of the repository', 'replace the link with a copy of the file');
+  if (!stats.isFile())
+    return refuseOwnFile(`is ${kindOfOwnFile(stats)}, not a regular file`, 'replace it with a regular file');
+  if (within !== undefined && !(await isOwnFileWithin(handle, path, within))) {
+    return refuseOwnFile('is a link that leads out of the repository', 'replace the link with a copy of the file');
   }
-  const bytes = stats.size > bytesMax ? undefined : await bytesOf(handle, bytesMax);
-  if (bytes === undefined) return refused(`is larger than ${Math.floor(bytesMax / MB)} MB`, 'shorten it');
+  const bytes = stats.size > bytesMax ? undefined : await bytesOfOwnFile(handle, bytesMax);
+  if (bytes === undefined) return refuseOwnFile(`is larger than ${Math.floor(bytesMax / MB)} MB`, 'shorten it');
   return { kind: 'read', bytes };
 }
 
 /** Returns undefined for more than `bytesMax` bytes. Reads to the end, because files in /proc report no size. */
-async function bytesOf(handle: FileHandle, bytesMax: number): Promise<Buffer | undefined> {
+async function bytesOfOwnFile(handle: FileHandle, bytesMax: number): Promise<Buffer | undefined> {
   const pieces: Buffer[] = [];
   for (let total = 0; total <= bytesMax;) {
     const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(PIECE_BYTES), 0, PIECE_BYTES, null);
@@ -77,15 +78,15 @@ async function bytesOf(handle: FileHandle, bytesMax: number): Promise<Buffer | u
   return undefined;
 }
 
-async function isWithin(handle: FileHandle, path: string, folder: string): Promise<boolean> {
-  const real = await realPathOf(handle, path);
+async function isOwnFileWithin(handle: FileHandle, path: string, folder: string): Promise<boolean> {
+  const real = await realPathOfOwnFile(handle, path);
   if (real === undefined) return false;
   const below = relative(await realpath(folder), real);
   return below !== '..' && !below.startsWith(`..${sep}`) && !isAbsolute(below);
 }
 
 /** Returns the real path of an open file: from /proc, else by resolving `path` and comparing the inode. */
-async function realPathOf(handle: FileHandle, path: string): Promise<string | undefined> {
+async function realPathOfOwnFile(handle: FileHandle, path: string): Promise<string | undefined> {
   const descriptor = `/proc/self/fd/${handle.fd}`;
   if (existsSync(descriptor)) return readlink(descriptor);
   const real = await realpath(path);
@@ -93,35 +94,36 @@ async function realPathOf(handle: FileHandle, path: string): Promise<string | un
   return opened.dev === found.dev && opened.ino === found.ino ? real : undefined;
 }
 
-function kindOf(stats: Stats): string {
+function kindOfOwnFile(stats: Stats): string {
   if (stats.isDirectory()) return 'a folder';
   if (stats.isFIFO()) return 'a pipe';
   return stats.isSocket() ? 'a socket' : 'a device';
 }
 
-function refused(problem: string, fix: string): Unread {
+function refuseOwnFile(problem: string, fix: string): Unread {
   return { kind: 'refused', problem, fix };
 }
 
-async function unreadFor(error: unknown, path: string): Promise<Unread> {
+async function whyOwnFileIsUnread(error: unknown, path: string): Promise<Unread> {
   const code = error instanceof Error && 'code' in error ? String(error.code) : undefined;
   switch (code) {
     case undefined:
       throw error;
     case 'ENOENT':
     case 'ENOTDIR':
-      if (await isLink(path)) return refused('is a link to a file that does not exist', 'repair or remove the link');
+      if (await isOwnFileLink(path))
+        return refuseOwnFile('is a link to a file that does not exist', 'repair or remove the link');
       return { kind: 'missing', problem: `cannot be read (${code})`, fix: 'check the path' };
     case 'ELOOP':
-      return refused('is a loop of links', 'repair or remove the link');
+      return refuseOwnFile('is a loop of links', 'repair or remove the link');
     case 'ENXIO':
-      return refused('is a socket or a device, not a regular file', 'replace it with a regular file');
+      return refuseOwnFile('is a socket or a device, not a regular file', 'replace it with a regular file');
     default:
-      return refused(`cannot be read (${code})`, 'check the file and its permissions');
+      return refuseOwnFile(`cannot be read (${code})`, 'check the file and its permissions');
   }
 }
 
-async function isLink(path: string): Promise<boolean> {
+async function isOwnFileLink(path: string): Promise<boolean> {
   try {
     return (await lstat(path)).isSymbolicLink();
   } catch (error) {

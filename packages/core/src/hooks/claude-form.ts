@@ -36,23 +36,23 @@ export function claudeToolInput(name: string, args: Json, cwd: string): Json {
 }
 
 /** The reason with which an answer on standard output blocks; undefined if it blocks nothing. */
-export function blockIn(stdout: string): string | undefined {
-  const answer = parsed(stdout.trim());
+export function blockingReasonOfHook(stdout: string): string | undefined {
+  const answer = parseHookOutput(stdout.trim());
   if (answer === undefined) return undefined;
   const specific = answer['hookSpecificOutput'];
   const { permissionDecision, permissionDecisionReason } = isJsonObject(specific ?? null)
     ? (specific as JsonObject)
     : {};
-  if (permissionDecision === 'deny') return textOr(permissionDecisionReason);
-  if (answer['decision'] === 'block' || answer['decision'] === 'deny') return textOr(answer['reason']);
-  return answer['continue'] === false ? textOr(answer['stopReason']) : undefined;
+  if (permissionDecision === 'deny') return hookTextOr(permissionDecisionReason);
+  if (answer['decision'] === 'block' || answer['decision'] === 'deny') return hookTextOr(answer['reason']);
+  return answer['continue'] === false ? hookTextOr(answer['stopReason']) : undefined;
 }
 
-function textOr(value: Json | undefined): string {
+function hookTextOr(value: Json | undefined): string {
   return typeof value === 'string' && value !== '' ? value : 'it gave no reason';
 }
 
-function parsed(text: string): JsonObject | undefined {
+function parseHookOutput(text: string): JsonObject | undefined {
   if (!text.startsWith('{')) return undefined;
   try {
     const value = JSON.parse(text) as Json;

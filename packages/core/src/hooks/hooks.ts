@@ -29,21 +29,21 @@ export async function runHooks(
 ): Promise<HookResult> {
   const warnings: string[] = [];
   for (const hook of hooks) {
-    if (hook.at !== at || !matches(hook, about.call?.name)) continue;
-    const end = await runHook({ hook, input: inputFor(hook, about, place.cwd), place }, signal);
+    if (hook.at !== at || !doesHookMatch(hook, about.call?.name)) continue;
+    const end = await runHook({ hook, input: hookInput(hook, about, place.cwd), place }, signal);
     if (end.kind === 'block') return { block: end.words, warnings };
     if (end.kind === 'problem') warnings.push(end.words);
   }
   return { warnings };
 }
 
-function matches({ tools, form }: Hook, name: string | undefined): boolean {
+function doesHookMatch({ tools, form }: Hook, name: string | undefined): boolean {
   if (tools === undefined || tools === '' || tools === '*' || name === undefined) return true;
   const called = form === 'claude' ? claudeToolName(name) : name;
   return new RegExp(`^(?:${tools})$`).test(called);
 }
 
-function inputFor(hook: Hook, { id, facts = {}, call }: HookFacts, cwd: string): JsonObject {
+function hookInput(hook: Hook, { id, facts = {}, call }: HookFacts, cwd: string): JsonObject {
   if (hook.form === 'claude')
     return {
       session_id: id,

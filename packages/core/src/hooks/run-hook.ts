@@ -11,10 +11,10 @@ import type { JsonObject } from '@drover/protocol/json';
 import type { SandboxPolicy } from '@drover/sandbox/policy';
 import { ToolError } from '../errors.ts';
 import { newId } from '../ids.ts';
-import { type ChildEnd, runChild } from '../tools/process/child.ts';
-import { programOn } from '../tools/process/program.ts';
+import { type ChildEnd, runChildProcess } from '../tools/process/child.ts';
+import { findProgramOn } from '../tools/process/program.ts';
 import { runShell } from '../tools/process/run-shell.ts';
-import { blockIn } from './claude-form.ts';
+import { blockingReasonOfHook } from './claude-form.ts';
 import { type Hook, hookName } from './hook.ts';
 
 const OUTPUT_BYTES_MAX = 64 * 1024;
@@ -34,33 +34,36 @@ export type HookEnd =
 
 /** Throws DroverError if the sandbox does not start. */
 export async function runHook(running: HookRun, signal: AbortSignal): Promise<HookEnd> {
-  return endOf(running.hook, await outcomeOf(running, signal));
+  return hookEnd(running.hook, await hookOutcome(running, signal));
 }
 
 export type HookRun = { readonly hook: Hook; readonly input: JsonObject; readonly place: HookPlace };
 
 type Ended = { readonly end: ChildEnd; readonly stdout: string; readonly stderr: string };
 
-async function outcomeOf(running: HookRun, signal: AbortSignal): Promise<Ended | string> {
+async function hookOutcome(running: HookRun, signal: AbortSignal): Promise<Ended | string> {
   const { hook, place } = running;
   if (!hook.isOwn && place.sandbox === undefined)
     return 'was not run: there is no sandbox, and a hook of a project runs only inside one';
   try {
-    return await (hook.isOwn ? runOutside(running, signal) : runInside(running, place.sandbox, signal));
+    return await (hook.isOwn
+      ? runHookOutsideSandbox(running, signal)
+      : runHookInSandbox(running, place.sandbox, signal));
   } catch (error) {
     if (error instanceof ToolError) return `could not be run: ${error.message}`;
     throw error;
   }
 }
 
-function endOf(hook: Hook, ended: Ended | string): HookEnd {
+function hookEnd(hook: Hook, ended: Ended | string): HookEnd {
   const name = hookName(hook);
   if (typeof ended === 'string') return { kind: 'problem', words: `${name} ${ended}` };
   const { end, stdout, stderr } = ended;
   const said = stderr.trim().slice(-REASON_CHARS_MAX);
   if (end.endedBy === 'timeout')
     return { kind: 'problem', words: `${name} was ended after ${hook.timeoutMs / 1_000} s, its time limit` };
-  const reason = end.exitCode === 2 ? said || 'it gave no reason' : end.exitCode === 0 ? blockIn(stdout) : undefined;
+  const reason =
+    end.exitCode === 2 ? said || 'it gave no reason' : end.exitCode === 0 ? blockingReasonOfHook(stdout) : undefined;
   if (reason !== undefined) {
     const short = reason.slice(0, REASON_CHARS_MAX);
     return { kind: 'block', reason: short, words: `${name} says: ${short}` };
@@ -70,12 +73,12 @@ function endOf(hook: Hook, ended: Ended | string): HookEnd {
   return { kind: 'problem', words: `${name} ${how}${said === '' ? '' : `: ${said}`}` };
 }
 
-async function runOutside({ hook, input, place }: HookRun, signal: AbortSignal): Promise<Ended> {
+async function runHookOutsideSandbox({ hook, input, place }: HookRun, signal: AbortSignal): Promise<Ended> {
   const { cwd, env } = place;
-  const file = programOn(env['PATH'] ?? '', 'bash') === undefined ? '/bin/sh' : 'bash';
+  const file = findProgramOn(env['PATH'] ?? '', 'bash') === undefined ? '/bin/sh' : 'bash';
   const [out, err] = [new Bounded(), new Bounded()];
   const start = { file, args: ['-c', hook.command], cwd, env: hookEnvironment(place), callId: newId('call') };
-  const end = await runChild(
+  const end = await runChildProcess(
     { ...start, input: JSON.stringify(input), timeoutMs: hook.timeoutMs, onStdout: out.take, onStderr: err.take },
     signal,
   );
@@ -83,7 +86,7 @@ async function runOutside({ hook, input, place }: HookRun, signal: AbortSignal):
 }
 
 /** The shell of a sandbox has one output and no input, so a script around the command provides both. */
-async function runInside(
+async function runHookInSandbox(
   { hook, input, place }: HookRun,
   sandbox: SandboxPolicy | undefined,
   signal: AbortSignal,

@@ -15,7 +15,7 @@ export const CUT_OFF = 'drover was stopped before the answer was whole';
 const PLACE = ['v', 'session', 'run', 'worker', 'task', 'attempt', 'turn', 'step'] as const;
 
 /** One `attempt_discarded` for each answer that is still open at the end of these records. */
-export function discardsFor(records: readonly JsonObject[]): readonly JsonObject[] {
+export function discardsForOpenAnswers(records: readonly JsonObject[]): readonly JsonObject[] {
   const open = new OpenAnswers();
   for (const record of records as unknown as readonly Recorded[]) open.take(record);
   const lastSeq = records.reduce((last, { seq }) => (typeof seq === 'number' ? Math.max(last, seq) : last), 0);

@@ -5,9 +5,9 @@
 // their difference. After a model change, the catalog prices the request. If the catalog does not know the model,
 // the request gets its share of the total by tokens.
 
-import { costOf, factsOf } from '../model/catalog.ts';
+import { modelCostOf, modelFactsOf } from '../model/catalog.ts';
 import type { Usage } from '@drover/protocol/messages';
-import { NO_USAGE, sumUsage, tokensOf } from '../model/spending/usage.ts';
+import { NO_USAGE, sumUsage, spentTokensOf } from '../model/spending/usage.ts';
 
 /** The cost fields of a record: the total so far, and the latest request. */
 export type Told = { readonly total: Usage; readonly cost?: number; readonly requestCost?: number };
@@ -43,8 +43,8 @@ export class Dollars {
 
   /** Adds a record and returns the dollars of its request; undefined if the price is unknown. */
   take({ total, cost, requestCost }: Told): number | undefined {
-    const isAnew = tokensOf(total) < tokensOf(this.#total);
-    const usage = isAnew ? total : difference(total, this.#total);
+    const isAnew = spentTokensOf(total) < spentTokensOf(this.#total);
+    const usage = isAnew ? total : journalUsageDifference(total, this.#total);
     const added = requestCost ?? this.#ofOlder({ total, usage, cost });
     this.#total = total;
     if (cost !== undefined) this.#told = { cost, model: this.#model };
@@ -54,18 +54,18 @@ export class Dollars {
   }
 
   #ofOlder({ total, usage, cost }: { total: Usage; usage: Usage; cost: number | undefined }): number | undefined {
-    if (tokensOf(usage) === 0) return undefined;
+    if (spentTokensOf(usage) === 0) return undefined;
     if (cost === undefined) return this.#byCatalog(usage);
-    if (this.#told === undefined && tokensOf(usage) === tokensOf(total)) return cost;
+    if (this.#told === undefined && spentTokensOf(usage) === spentTokensOf(total)) return cost;
     // A request without a known price leaves the total unchanged.
     if (this.#told?.cost === cost) return undefined;
     if (this.#told?.model === this.#model && cost > this.#told.cost) return cost - this.#told.cost;
-    return this.#byCatalog(usage) ?? (cost * tokensOf(usage)) / tokensOf(total);
+    return this.#byCatalog(usage) ?? (cost * spentTokensOf(usage)) / spentTokensOf(total);
   }
 
   #byCatalog(usage: Usage): number | undefined {
-    const { price } = factsOf(this.#model.slice(this.#model.indexOf('/') + 1));
-    return price && costOf(usage, price);
+    const { price } = modelFactsOf(this.#model.slice(this.#model.indexOf('/') + 1));
+    return price && modelCostOf(usage, price);
   }
 
   #count(added: number | undefined): void {
@@ -73,7 +73,7 @@ export class Dollars {
   }
 }
 
-function difference(a: Usage, b: Usage): Usage {
+function journalUsageDifference(a: Usage, b: Usage): Usage {
   return {
     input: Math.max(0, a.input - b.input),
     output: Math.max(0, a.output - b.output),

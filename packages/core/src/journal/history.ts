@@ -5,14 +5,14 @@
 //   2. Discarded answers, answers that a crash cut off, and `partial` notes are not in it.
 //   3. An interrupted answer is in it, with a stop reason that says so.
 
-import { labelIn, openCalls, resultOf, type OpenCalls } from '../agent/calls/calls.ts';
-import { refusedIn, type RefusedCalls } from '../agent/calls/refused-calls.ts';
+import { callLabelIn, openCalls, resultOfCall, type OpenCalls } from '../agent/calls/calls.ts';
+import { callsRefusedIn, type RefusedCalls } from '../agent/calls/refused-calls.ts';
 import { NO_USAGE } from '../model/spending/usage.ts';
-import { applyCut } from '../conversation/compaction.ts';
+import { applyConversationCut } from '../conversation/compaction.ts';
 import type { TokenFigures } from '../conversation/conversation.ts';
 import type { Recorded, RemoteTool } from '@drover/protocol/events';
 import type { JsonObject } from '@drover/protocol/json';
-import { isCutOff } from '../model/partial-answer.ts';
+import { isModelAnswerCutOff } from '../model/partial-answer.ts';
 import type { Message, Usage } from '@drover/protocol/messages';
 import type { Sampling } from '@drover/protocol/model';
 import { SEQ_JUMP } from './cut-off.ts';
@@ -22,7 +22,7 @@ import { Dollars } from './dollars.ts';
 const QUIET: ReadonlySet<unknown> = new Set(['session_start', 'session_end']);
 
 /** True if no delta can follow a record of this type while it is the last one. */
-export function isQuiet(type: unknown): boolean {
+export function isQuietRecord(type: unknown): boolean {
   return QUIET.has(type);
 }
 
@@ -55,13 +55,13 @@ export type Past = {
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 /** `before`: the messages that a worker was seeded with. They are not in its own records. */
-export function pastOf(records: readonly JsonObject[], before: readonly Message[] = []): Past | undefined {
+export function foldSessionHistory(records: readonly JsonObject[], before: readonly Message[] = []): Past | undefined {
   const fold = new PastFold(before);
   // The cast is sound: drover wrote these records, and their checksums match.
   const recorded = records as unknown as readonly Recorded[];
   for (const record of recorded) fold.take(record);
   const { past } = fold;
-  return past && { ...past, refused: refusedIn(recorded) };
+  return past && { ...past, refused: callsRefusedIn(recorded) };
 }
 
 /** Folds one record at a time. Leaves out `refused`. */
@@ -99,20 +99,20 @@ export class PastFold {
     past.lastSeq = Math.max(past.lastSeq, record.seq ?? 0);
     past.steps = record.step ?? past.steps;
     this.#lastType = record.type;
-    fold(past, this.#messages, record);
-    foldDollars(this.#dollars, record);
+    foldRecordIntoHistory(past, this.#messages, record);
+    foldDollarsIntoHistory(this.#dollars, record);
   }
 
   /** The history so far; undefined if the session has not started. */
   get past(): Past | undefined {
     const past = this.#past;
     if (past.model === '') return undefined;
-    const lastSeq = past.lastSeq + (isQuiet(this.#lastType) ? 0 : SEQ_JUMP);
+    const lastSeq = past.lastSeq + (isQuietRecord(this.#lastType) ? 0 : SEQ_JUMP);
     return { ...past, lastSeq, cost: this.#dollars.cost, messages: this.#messages };
   }
 }
 
-function fold(past: Writable<Past>, messages: Message[], record: Recorded): void {
+function foldRecordIntoHistory(past: Writable<Past>, messages: Message[], record: Recorded): void {
   switch (record.type) {
     case 'session_start':
       if (past.model !== record.model) {
@@ -132,20 +132,20 @@ function fold(past: Writable<Past>, messages: Message[], record: Recorded): void
     case 'message_end':
       if (record.kept === false) return;
       messages.push(record.message);
-      return foldMessage(past, record.message, record.turn ?? 0);
+      return foldMessageIntoHistory(past, record.message, record.turn ?? 0);
     case 'permission_request':
-      past.open?.asked.set(record.callIndex, { requestId: record.requestId, label: labelIn(record) });
+      past.open?.asked.set(record.callIndex, { requestId: record.requestId, label: callLabelIn(record) });
       return;
     case 'permission_decision':
       past.open?.asked.delete(record.callIndex);
       return;
     case 'tool_execution_start':
-      past.open?.begun.set(record.callIndex, labelIn(record));
+      past.open?.begun.set(record.callIndex, callLabelIn(record));
       return;
     case 'tool_execution_end': {
       if (past.open === undefined) return;
       past.open.begun.delete(record.callIndex);
-      past.open.results[record.callIndex] = resultOf({ id: record.toolUseId, name: record.name }, record);
+      past.open.results[record.callIndex] = resultOfCall({ id: record.toolUseId, name: record.name }, record);
       const pending = past.open.pending.filter(({ callId }) => callId !== record.callId);
       past.open = { ...past.open, pending };
       return;
@@ -155,11 +155,11 @@ function fold(past: Writable<Past>, messages: Message[], record: Recorded): void
       if (past.open !== undefined) past.open = { ...past.open, pending: record.calls };
       return;
     case 'compaction_end':
-      if (record.ok) messages.splice(0, messages.length, ...applyCut(messages, record, record.summary));
+      if (record.ok) messages.splice(0, messages.length, ...applyConversationCut(messages, record, record.summary));
       return;
     case 'usage':
       past.usage = record.total;
-      past.tokens = tokensIn(record, past.tokens);
+      past.tokens = tokensInRecord(record, past.tokens);
       return;
     case 'done':
     case 'incomplete':
@@ -169,13 +169,13 @@ function fold(past: Writable<Past>, messages: Message[], record: Recorded): void
   }
 }
 
-function foldDollars(dollars: Dollars, record: Recorded): void {
+function foldDollarsIntoHistory(dollars: Dollars, record: Recorded): void {
   if (record.type === 'session_start') dollars.use(record.model);
   if (record.type === 'usage') dollars.take(record);
 }
 
 /** Reads the token figures. Journals of older versions hold only the ratio. */
-function tokensIn(record: Extract<Recorded, { readonly type: 'usage' }>, before: Past['tokens']): Past['tokens'] {
+function tokensInRecord(record: Extract<Recorded, { readonly type: 'usage' }>, before: Past['tokens']): Past['tokens'] {
   const { usage, estimate = before?.estimate, window = before?.window, estimateRatio: ratio } = record;
   if (ratio === undefined) return before;
   const isCounted = record.estimate !== undefined && usage.estimated !== true;
@@ -183,7 +183,7 @@ function tokensIn(record: Extract<Recorded, { readonly type: 'usage' }>, before:
   return { estimate: estimate ?? 0, ...(reported !== undefined && { reported }), ratio, window: window ?? 0 };
 }
 
-function foldMessage(past: Writable<Past>, message: Message, turn: number): void {
+function foldMessageIntoHistory(past: Writable<Past>, message: Message, turn: number): void {
   switch (message.role) {
     case 'user':
       if (turn > 0 && turn === past.turn) return; // steering: the turn continues
@@ -194,7 +194,7 @@ function foldMessage(past: Writable<Past>, message: Message, turn: number): void
       past.open = undefined;
       return;
     case 'assistant': {
-      if (!isCutOff(message)) past.answers += 1;
+      if (!isModelAnswerCutOff(message)) past.answers += 1;
       const calls = message.content.filter((part) => part.type === 'tool_call');
       past.open = calls.length === 0 ? undefined : openCalls(calls);
       return;

@@ -5,7 +5,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { readContents, type Contents } from './file/format.ts';
+import { readJournalContents, type Contents } from './file/format.ts';
 
 // Raise this when the content of rows changes: a different version drops all cached rows.
 const INDEX_VERSION = 4;
@@ -19,18 +19,18 @@ export type Kind<Row> = {
 };
 
 /** Ids of all entries in `folder` that have a journal. */
-export function keptIds(home: string, folder: string): readonly string[] {
+export function listJournalIds(home: string, folder: string): readonly string[] {
   const place = join(home, folder);
   if (!existsSync(place)) return [];
   return readdirSync(place).filter((id) => existsSync(join(place, id, JOURNAL)));
 }
 
 /** Lists all journals of a kind, newest first. */
-export function listKept<Row extends { readonly id: string; readonly updatedAt: string }>(
+export function listJournals<Row extends { readonly id: string; readonly updatedAt: string }>(
   home: string,
   { folder, rowOf }: Kind<Row>,
 ): readonly Row[] {
-  const ids = keptIds(home, folder);
+  const ids = listJournalIds(home, folder);
   if (ids.length === 0) return [];
   const index = Index.open(join(home, 'index.sqlite'), folder);
   try {
@@ -40,7 +40,7 @@ export function listKept<Row extends { readonly id: string; readonly updatedAt: 
       if (found === undefined) return [];
       const stamp = `${found.mtimeMs} ${found.size}`;
       const known = index.get(id, stamp) as Row | undefined;
-      return [known ?? index.put(rowOf(id, readContents(readFileSync(path))), stamp)];
+      return [known ?? index.put(rowOf(id, readJournalContents(readFileSync(path))), stamp)];
     });
     index.keepOnly(ids);
     return rows.sort((a, b) => (a.updatedAt < b.updatedAt ? 1 : -1));
@@ -60,7 +60,7 @@ class Index {
 
   static open(path: string, kind: string): Index {
     try {
-      return new Index(opened(path), kind);
+      return new Index(openJournalListing(path), kind);
     } catch (error) {
       if (!(error instanceof Error && 'errcode' in error)) throw error;
       return Index.#anew(path, kind);
@@ -71,10 +71,10 @@ class Index {
   static #anew(path: string, kind: string): Index {
     try {
       rmSync(path, { force: true });
-      return new Index(opened(path), kind);
+      return new Index(openJournalListing(path), kind);
     } catch (error) {
       if (!(error instanceof Error && 'code' in error)) throw error;
-      return new Index(opened(':memory:'), kind);
+      return new Index(openJournalListing(':memory:'), kind);
     }
   }
 
@@ -106,7 +106,7 @@ class Index {
   }
 }
 
-function opened(path: string): DatabaseSync {
+function openJournalListing(path: string): DatabaseSync {
   mkdirSync(join(path, '..'), { recursive: true });
   const database = new DatabaseSync(path, { timeout: 5_000 });
   const version = database.prepare('PRAGMA user_version').get()?.['user_version'];

@@ -9,14 +9,14 @@ import type { JsonObject } from '@drover/protocol/json';
 import type { Usage } from '@drover/protocol/messages';
 import { spentIn, sumSpent } from '../model/spending/spent.ts';
 import { SEQ_JUMP } from './cut-off.ts';
-import { pastOf } from './history.ts';
+import { foldSessionHistory } from './history.ts';
 
 type Sent = Extract<Recorded, { readonly type: 'budget' }> & { readonly most: Usage };
 
 /** The `usage` record for the request that is still open at the end of these records of a session; else nothing. */
-export function lostRequestIn(records: readonly JsonObject[]): readonly JsonObject[] {
-  const sent = openRequest(records);
-  const past = sent && pastOf(records);
+export function lostRequestInJournal(records: readonly JsonObject[]): readonly JsonObject[] {
+  const sent = openRequestInJournal(records);
+  const past = sent && foldSessionHistory(records);
   if (sent === undefined || past === undefined) return [];
   const { v, session, worker, turn, step, most: usage, mostCost } = sent;
   const request = spentIn({ usage, cost: mostCost });
@@ -40,7 +40,7 @@ export function lostRequestIn(records: readonly JsonObject[]): readonly JsonObje
 }
 
 /** The event of the last request, if no usage followed it. */
-function openRequest(records: readonly JsonObject[]): Sent | undefined {
+function openRequestInJournal(records: readonly JsonObject[]): Sent | undefined {
   const recorded = records as unknown as readonly Recorded[];
   const last = recorded.findLast(({ type }) => type === 'budget' || type === 'usage');
   return last?.type === 'budget' && last.most !== undefined ? { ...last, most: last.most } : undefined;

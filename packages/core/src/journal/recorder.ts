@@ -57,7 +57,7 @@ export class Recorder implements Store {
 
   #blockOf(event: Streamed): Block {
     // Most deltas belong to the same block as the previous one, and building the key is the costly part.
-    if (this.#current !== undefined && isSameBlock(this.#current.like, event)) return this.#current;
+    if (this.#current !== undefined && isSameRecordedBlock(this.#current.like, event)) return this.#current;
     const key = `${event.worker} ${event.type} ${event.part}`;
     const block = this.#blocks.get(key) ?? { like: event, text: new GrowingText(''), noted: 0, at: event.at };
     this.#blocks.set(key, block);
@@ -77,7 +77,7 @@ export class Recorder implements Store {
   #write(): void {
     this.#timer = undefined;
     const changed = [...this.#blocks.values()].filter(({ text, noted }) => text.whole.length > noted);
-    const records = changed.map(noteOf);
+    const records = changed.map(partialRecordOf);
     const upTo = changed.map(({ text }) => text.whole.length);
     // The journal keeps the order of appends, so a `message_end` that arrives meanwhile comes after these notes.
     this.#options.journal.append(records, false).then(
@@ -87,12 +87,12 @@ export class Recorder implements Store {
   }
 }
 
-function isSameBlock(a: Streamed, b: Streamed): boolean {
+function isSameRecordedBlock(a: Streamed, b: Streamed): boolean {
   return a.type === b.type && a.part === b.part && a.worker === b.worker;
 }
 
 /** Makes a `partial` record, with the time of the block's newest delta. */
-function noteOf({ like, text, noted, at }: Block): JsonObject {
+function partialRecordOf({ like, text, noted, at }: Block): JsonObject {
   const { delta: _, type, part, ...envelope } = like;
   // Partial thinking has no signature: it is for display only and never goes back to a model.
   const kind = type === 'text_delta' ? { kind: 'text' } : { kind: 'thinking', unsigned: true };

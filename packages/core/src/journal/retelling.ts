@@ -17,11 +17,11 @@ type Noted = Envelope & {
 };
 
 /** `isLive`: a process is still writing the journal. */
-export function retell(records: readonly JsonObject[], isLive = false): readonly Recorded[] {
+export function retellJournal(records: readonly JsonObject[], isLive = false): readonly Recorded[] {
   const told: Recorded[] = [];
   const notes = new Map<number | undefined, Noted[]>(); // by worker: several workers of a run answer at once
   const tellNotes = (workers: readonly (number | undefined)[]): void => {
-    for (const worker of workers) told.push(...notesTold(notes.get(worker) ?? []));
+    for (const worker of workers) told.push(...retellPartialRecords(notes.get(worker) ?? []));
     for (const worker of workers) notes.delete(worker);
   };
   for (const record of records as unknown as readonly Recorded[]) {
@@ -42,26 +42,26 @@ export function retell(records: readonly JsonObject[], isLive = false): readonly
     if (record.type === 'run_start') tellNotes([...notes.keys()]);
     if (record.type === 'message_start') tellNotes([record.worker]);
     if (record.type === 'attempt_discarded' && record.reason === CUT_OFF)
-      told.push(...deltasOf(notes.get(record.worker) ?? []));
+      told.push(...retoldDeltas(notes.get(record.worker) ?? []));
     if (record.type === 'message_end' || record.type === 'attempt_discarded') notes.delete(record.worker);
     told.push(record);
   }
-  if (isLive) for (const noted of notes.values()) told.push(...deltasOf(noted));
+  if (isLive) for (const noted of notes.values()) told.push(...retoldDeltas(noted));
   else tellNotes([...notes.keys()]);
   return told;
 }
 
 const ENVELOPE = ['v', 'seq', 'at', 'session', 'run', 'worker', 'task', 'attempt', 'turn', 'step'] as const;
 
-function notesTold(noted: readonly Noted[]): readonly Recorded[] {
-  const deltas = deltasOf(noted);
+function retellPartialRecords(noted: readonly Noted[]): readonly Recorded[] {
+  const deltas = retoldDeltas(noted);
   const [first] = deltas;
   if (first === undefined) return [];
   const { part: _, delta: _delta, ...envelope } = first;
   return [...deltas, { ...envelope, type: 'attempt_discarded', reason: CUT_OFF }];
 }
 
-function deltasOf(noted: readonly Noted[]): readonly Delta[] {
+function retoldDeltas(noted: readonly Noted[]): readonly Delta[] {
   const [first] = noted;
   if (first === undefined) return [];
   const envelope = Object.fromEntries(ENVELOPE.flatMap((key) => (first[key] === undefined ? [] : [[key, first[key]]])));

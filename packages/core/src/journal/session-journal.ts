@@ -3,9 +3,9 @@
 import { join } from 'node:path';
 import type { Store } from '../bus.ts';
 import type { Message } from '@drover/protocol/messages';
-import { discardsFor } from './cut-off.ts';
-import { pastOf, type Past } from './history.ts';
-import { lostRequestIn } from './lost-request.ts';
+import { discardsForOpenAnswers } from './cut-off.ts';
+import { foldSessionHistory, type Past } from './history.ts';
+import { lostRequestInJournal } from './lost-request.ts';
 import { Journal } from './file/journal.ts';
 import { Recorder } from './recorder.ts';
 
@@ -41,9 +41,9 @@ export async function openSessionJournal(
   { before = [], ...hooks }: Hooks & { readonly before?: readonly Message[] },
 ): Promise<SessionJournal> {
   const { journal, records } = await Journal.open({ path: journalPath(home, id), session: id, ...hooks });
-  const discarded = [...records, ...discardsFor(records)];
-  const all = [...discarded, ...lostRequestIn(discarded)];
+  const discarded = [...records, ...discardsForOpenAnswers(records)];
+  const all = [...discarded, ...lostRequestInJournal(discarded)];
   if (all.length > records.length) await journal.append(all.slice(records.length), true);
   const store = new Recorder({ journal, diagnose: hooks.diagnose });
-  return { store, past: pastOf(all, before), close: () => journal.close() };
+  return { store, past: foldSessionHistory(all, before), close: () => journal.close() };
 }

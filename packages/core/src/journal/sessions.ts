@@ -1,9 +1,9 @@
 // Session list: one row per session, with its first prompt and its state.
 
 import { FORMAT_VERSION, type Contents } from './file/format.ts';
-import { pastOf, type Past } from './history.ts';
-import { listKept } from './listing.ts';
-import { isTaken } from './file/lock.ts';
+import { foldSessionHistory, type Past } from './history.ts';
+import { listJournals } from './listing.ts';
+import { isJournalLocked } from './file/lock.ts';
 import { journalPath } from './session-journal.ts';
 
 const FOLDER = 'sessions';
@@ -25,21 +25,21 @@ export type SessionRow = {
 
 /** Lists all sessions, newest first. */
 export function listSessions(home: string): readonly SessionRow[] {
-  return listKept(home, { folder: FOLDER, rowOf });
+  return listJournals(home, { folder: FOLDER, rowOf: sessionRowOf });
 }
 
 /** Whether a process, this one included, is writing the session's journal. */
-export function isLive(home: string, id: string): boolean {
-  return isTaken(`${journalPath(home, id)}.lock`);
+export function isSessionLive(home: string, id: string): boolean {
+  return isJournalLocked(`${journalPath(home, id)}.lock`);
 }
 
 /** The first line of a prompt, truncated. */
-export function titleOf(text: string): string {
+export function sessionTitle(text: string): string {
   return text.trim().split('\n', 1)[0]?.slice(0, TITLE_CHARS_MAX) ?? '';
 }
 
-function rowOf(id: string, { records, version, damage }: Contents): SessionRow {
-  const past = pastOf(records);
+function sessionRowOf(id: string, { records, version, damage }: Contents): SessionRow {
+  const past = foldSessionHistory(records);
   const times = records.map(({ at }) => at).filter((at) => typeof at === 'string');
   const asked = past?.messages.find(({ role }) => role === 'user');
   const text = asked?.role === 'user' && asked.content[0]?.type === 'text' ? asked.content[0].text : '';
@@ -50,14 +50,14 @@ function rowOf(id: string, { records, version, damage }: Contents): SessionRow {
     updatedAt: times.at(-1) ?? '',
     model: past?.model ?? '',
     cwd: past?.cwd ?? '',
-    title: titleOf(text),
+    title: sessionTitle(text),
     turns: past?.turn ?? 0,
     ...(past?.cost !== undefined && { cost: past.cost }),
-    state: stateOf(past, version > FORMAT_VERSION, damage !== undefined),
+    state: listedSessionState(past, version > FORMAT_VERSION, damage !== undefined),
   };
 }
 
-function stateOf(past: Past | undefined, isNewer: boolean, isDamaged: boolean): SessionRow['state'] {
+function listedSessionState(past: Past | undefined, isNewer: boolean, isDamaged: boolean): SessionRow['state'] {
   if (isNewer) return 'newer';
   if (isDamaged) return 'damaged';
   if (past === undefined || past.turn === 0) return 'empty';

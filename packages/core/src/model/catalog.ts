@@ -40,9 +40,9 @@ export const knownProviders: readonly KnownProvider[] = [
 
 /** The wire formats. Each SDK is imported only when used: together they take a third of a second to load. */
 export const wireApis: Readonly<Record<Api, (options: ProviderOptions) => Promise<Provider>>> = {
-  anthropic: async (options) => (await import('./providers/anthropic.ts')).anthropic(options),
-  openai: async (options) => (await import('./providers/openai-responses.ts')).openaiResponses(options),
-  'openai-chat': async (options) => (await import('./providers/openai-chat.ts')).openaiChat(options),
+  anthropic: async (options) => (await import('./providers/anthropic.ts')).anthropicProvider(options),
+  openai: async (options) => (await import('./providers/openai-responses.ts')).openaiResponsesProvider(options),
+  'openai-chat': async (options) => (await import('./providers/openai-chat.ts')).openaiChatProvider(options),
 };
 
 // A model may think for many minutes while the server sends only keep-alives, so `progressMs` is long.
@@ -68,23 +68,23 @@ const UNKNOWN_MODEL: ModelFacts = { contextTokens: 200_000, outputTokensMax: 16_
 
 // Matched by prefix on the model name without the provider; the longest prefix wins.
 const models: readonly (readonly [prefix: string, facts: ModelFacts])[] = [
-  ['claude-opus-4-1', anthropicModel(32_000, 15, 75)],
-  ['claude-opus-4', anthropicModel(64_000, 5, 25)],
-  ['claude-sonnet-4', anthropicModel(64_000, 3, 15)],
-  ['claude-haiku-4', anthropicModel(64_000, 1, 5)],
-  ['claude-3-7-sonnet', anthropicModel(64_000, 3, 15)],
-  ['claude-3-5-haiku', anthropicModel(8_192, 0.8, 4)],
-  ['claude-3', anthropicModel(4_096, 3, 15)],
-  ['gpt-5-nano', openaiModel(400_000, 0.05, 0.4)],
-  ['gpt-5-mini', openaiModel(400_000, 0.25, 2)],
-  ['gpt-5', openaiModel(400_000, 1.25, 10)],
-  ['gpt-4.1-mini', openaiModel(1_000_000, 0.4, 1.6, 1 / 4)],
-  ['gpt-4.1', openaiModel(1_000_000, 2, 8, 1 / 4)],
-  ['gpt-4o-mini', openaiModel(128_000, 0.15, 0.6, 1 / 2)],
-  ['gpt-4o', openaiModel(128_000, 2.5, 10, 1 / 2)],
+  ['claude-opus-4-1', anthropicCatalogModel(32_000, 15, 75)],
+  ['claude-opus-4', anthropicCatalogModel(64_000, 5, 25)],
+  ['claude-sonnet-4', anthropicCatalogModel(64_000, 3, 15)],
+  ['claude-haiku-4', anthropicCatalogModel(64_000, 1, 5)],
+  ['claude-3-7-sonnet', anthropicCatalogModel(64_000, 3, 15)],
+  ['claude-3-5-haiku', anthropicCatalogModel(8_192, 0.8, 4)],
+  ['claude-3', anthropicCatalogModel(4_096, 3, 15)],
+  ['gpt-5-nano', openaiCatalogModel(400_000, 0.05, 0.4)],
+  ['gpt-5-mini', openaiCatalogModel(400_000, 0.25, 2)],
+  ['gpt-5', openaiCatalogModel(400_000, 1.25, 10)],
+  ['gpt-4.1-mini', openaiCatalogModel(1_000_000, 0.4, 1.6, 1 / 4)],
+  ['gpt-4.1', openaiCatalogModel(1_000_000, 2, 8, 1 / 4)],
+  ['gpt-4o-mini', openaiCatalogModel(128_000, 0.15, 0.6, 1 / 2)],
+  ['gpt-4o', openaiCatalogModel(128_000, 2.5, 10, 1 / 2)],
 ];
 
-function anthropicModel(outputTokensMax: number, input: number, output: number): ModelFacts {
+function anthropicCatalogModel(outputTokensMax: number, input: number, output: number): ModelFacts {
   return {
     contextTokens: 200_000,
     outputTokensMax: Math.min(outputTokensMax, 32_000),
@@ -95,7 +95,7 @@ function anthropicModel(outputTokensMax: number, input: number, output: number):
 type OpenaiFacts = readonly [contextTokens: number, input: number, output: number, cachedPart?: number];
 
 /** `cachedPart`: what input from the cache costs, as a part of the price of input. */
-function openaiModel(...[contextTokens, input, output, cachedPart = 1 / 10]: OpenaiFacts): ModelFacts {
+function openaiCatalogModel(...[contextTokens, input, output, cachedPart = 1 / 10]: OpenaiFacts): ModelFacts {
   const price = { input, output, cacheRead: input * cachedPart, cacheWrite: input };
   return { contextTokens, outputTokensMax: 16_384, price };
 }
@@ -114,18 +114,18 @@ export const knownModels: readonly KnownModel[] = [
 ];
 
 /** The provider of a model that the catalog has facts about, by its prefix; undefined for any other. */
-export function providerOf(model: string): string | undefined {
+export function providerOfModel(model: string): string | undefined {
   const known = models.find(([prefix]) => model.startsWith(prefix));
   if (known === undefined) return undefined;
   return known[0].startsWith('claude') ? 'anthropic' : 'openai';
 }
 
-export function factsOf(model: string): ModelFacts {
+export function modelFactsOf(model: string): ModelFacts {
   const known = models.filter(([prefix]) => model.startsWith(prefix)).sort(([a], [b]) => b.length - a.length);
   return known[0]?.[1] ?? UNKNOWN_MODEL;
 }
 
-export function costOf(usage: Usage, price: Price): number {
+export function modelCostOf(usage: Usage, price: Price): number {
   return (
     (usage.input * price.input +
       usage.output * price.output +
@@ -136,7 +136,7 @@ export function costOf(usage: Usage, price: Price): number {
 }
 
 /** Splits `provider/name` at the first slash; the name may contain more slashes. */
-export function parseModel(text: string): { readonly provider: string; readonly name: string } {
+export function parseModelLabel(text: string): { readonly provider: string; readonly name: string } {
   const slash = text.indexOf('/');
   if (slash <= 0 || slash === text.length - 1) {
     throw new UsageError(

@@ -24,7 +24,7 @@ export type ModelRoute = {
 };
 
 /** The model as provider/name. */
-export function labelOf({
+export function labelOfModel({
   provider,
   model,
 }: Pick<ModelRoute, 'model'> & { readonly provider: { id: string } }): string {
@@ -32,7 +32,7 @@ export function labelOf({
 }
 
 /** Whether the failure is about availability, so that another model may answer. Refusals and limits are not. */
-export function isAvailability(failure: Failure): boolean {
+export function isModelUnavailable(failure: Failure): boolean {
   switch (failure.kind) {
     case 'provider.unavailable':
       return failure.status === undefined || failure.status === TIMEOUT_STATUS || failure.status >= SERVER_ERROR;
@@ -74,7 +74,7 @@ export class ModelRoutes {
   restore(label: string): void {
     this.#at = Math.max(
       0,
-      this.#routes.findIndex((route) => labelOf(route) === label),
+      this.#routes.findIndex((route) => labelOfModel(route) === label),
     );
   }
 }

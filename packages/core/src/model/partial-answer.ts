@@ -9,7 +9,9 @@ import type { ModelEvent } from '@drover/protocol/model';
 type Block = { readonly type: 'text' | 'thinking'; readonly pieces: string[]; isOpen: boolean };
 
 /** Whether an interruption or an error cut off the answer. */
-export function isCutOff(message: Message): message is AssistantMessage & { readonly stop: 'aborted' | 'error' } {
+export function isModelAnswerCutOff(
+  message: Message,
+): message is AssistantMessage & { readonly stop: 'aborted' | 'error' } {
   return message.role === 'assistant' && (message.stop === 'aborted' || message.stop === 'error');
 }
 

@@ -10,8 +10,8 @@
 //   7. The same history gives the same bytes: ids are rewritten by position, never at random.
 
 import { isJsonObject, type Json } from '@drover/protocol/json';
-import { imageSize } from './image-size.ts';
-import { isCutOff } from './partial-answer.ts';
+import { modelImageSize } from './image-size.ts';
+import { isModelAnswerCutOff } from './partial-answer.ts';
 import type {
   AssistantMessage,
   AssistantPart,
@@ -46,31 +46,32 @@ export type RequestInput = {
   readonly sampling?: Sampling | undefined;
 };
 
-export function buildRequest(input: RequestInput): ModelRequest {
+export function buildModelRequest(input: RequestInput): ModelRequest {
   const { limits } = input.provider;
-  const fits = imageFilter(input.messages, limits);
+  const fits = requestImageFilter(input.messages, limits);
   const ids = new IdRewriter(limits);
   const draft: RequestMessage[] = [];
 
   input.messages.forEach((message, at) => {
-    if (message.role === 'user') addUser(draft, [], cleanUserParts(message.content, fits));
+    if (message.role === 'user') addUserToRequest(draft, [], cleanUserPartsOfRequest(message.content, fits));
     if (message.role !== 'assistant') return;
     const calls: { from: string; to: string; name: string }[] = [];
-    const content = cleanAssistantParts(message, input, (from, name) => {
+    const content = cleanAssistantPartsOfRequest(message, input, (from, name) => {
       const to = ids.next(from);
       calls.push({ from, to, name });
       return to;
     });
-    addAssistant(draft, content);
-    if (calls.length > 0) addUser(draft, answersTo(calls, input.messages.slice(at + 1), fits), []);
-    if (isCutOff(message) && content.length > 0) addUser(draft, [], [cutOffNote(message.stop)]);
+    addAssistantToRequest(draft, content);
+    if (calls.length > 0) addUserToRequest(draft, requestResultsOfCalls(calls, input.messages.slice(at + 1), fits), []);
+    if (isModelAnswerCutOff(message) && content.length > 0)
+      addUserToRequest(draft, [], [cutOffNoteForModel(message.stop)]);
   });
 
   return {
     model: input.model,
     system: input.system.toWellFormed(),
     tools: input.tools,
-    messages: marked(closed(draft, input), limits),
+    messages: markCachePointsOfRequest(closeRequestMessages(draft, input), limits),
     outputTokensMax: input.outputTokensMax,
     cacheKey: input.cacheKey,
     ...(input.sampling !== undefined && { sampling: input.sampling }),
@@ -78,13 +79,13 @@ export function buildRequest(input: RequestInput): ModelRequest {
 }
 
 /** Whether a text holds only white space and control characters; providers refuse such text. */
-export function isBlank(text: string): boolean {
+export function isBlankForModel(text: string): boolean {
   return !/[^\s\p{Cc}]/u.test(text);
 }
 
 // ── messages ──────────────────────────────────────────────────────────────────────────────────
 
-function addUser(
+function addUserToRequest(
   draft: RequestMessage[],
   results: readonly ToolResult[],
   content: readonly (TextPart | ImagePart)[],
@@ -103,7 +104,7 @@ function addUser(
   };
 }
 
-function addAssistant(draft: RequestMessage[], content: readonly RequestPart[]): void {
+function addAssistantToRequest(draft: RequestMessage[], content: readonly RequestPart[]): void {
   if (content.length === 0) return;
   const last = draft.at(-1);
   if (last?.role === 'assistant')
@@ -111,19 +112,20 @@ function addAssistant(draft: RequestMessage[], content: readonly RequestPart[]):
   else draft.push({ role: 'assistant', content });
 }
 
-function closed(draft: readonly RequestMessage[], input: RequestInput): readonly RequestMessage[] {
+function closeRequestMessages(draft: readonly RequestMessage[], input: RequestInput): readonly RequestMessage[] {
   const messages = [...draft];
-  if (messages[0]?.role !== 'user') messages.unshift(says('Go on.'));
+  if (messages[0]?.role !== 'user') messages.unshift(userMessageForModel('Go on.'));
   const last = input.messages.at(-1);
-  const isPaused = last?.role === 'assistant' && last.stop === 'pause' && isNativeHere(last, input);
-  if (messages.at(-1)?.role === 'assistant' && !isPaused) messages.push(says('Go on.'));
+  const isPaused = last?.role === 'assistant' && last.stop === 'pause' && isNativeToModel(last, input);
+  if (messages.at(-1)?.role === 'assistant' && !isPaused) messages.push(userMessageForModel('Go on.'));
   // The cut-off note alone asks the model for nothing.
-  else if (last !== undefined && isCutOff(last)) addUser(messages, [], [{ type: 'text', text: 'Go on.' }]);
+  else if (last !== undefined && isModelAnswerCutOff(last))
+    addUserToRequest(messages, [], [{ type: 'text', text: 'Go on.' }]);
   return messages;
 }
 
 /** A note for the model: the user saw this answer, and it is incomplete. */
-function cutOffNote(stop: 'aborted' | 'error'): TextPart {
+function cutOffNoteForModel(stop: 'aborted' | 'error'): TextPart {
   const how = stop === 'aborted' ? 'was interrupted' : 'was cut off by an error';
   return {
     type: 'text',
@@ -131,11 +133,11 @@ function cutOffNote(stop: 'aborted' | 'error'): TextPart {
   };
 }
 
-function says(text: string): RequestMessage {
+function userMessageForModel(text: string): RequestMessage {
   return { role: 'user', results: [], content: [{ type: 'text', text }], cacheMark: false };
 }
 
-function marked(messages: readonly RequestMessage[], limits: WireLimits): readonly RequestMessage[] {
+function markCachePointsOfRequest(messages: readonly RequestMessage[], limits: WireLimits): readonly RequestMessage[] {
   let left = Math.min(MARKED_MESSAGES, limits.cacheMarksMax - 1);
   const joined = messages.findLast((each) => each.role === 'user' && each.innerMark !== undefined);
   const isRoom = limits.cacheMarksMax > MARKED_MESSAGES + 1;
@@ -153,71 +155,75 @@ function marked(messages: readonly RequestMessage[], limits: WireLimits): readon
 
 // ── the assistant's parts ─────────────────────────────────────────────────────────────────────
 
-function isNativeHere(message: AssistantMessage, input: RequestInput): boolean {
+function isNativeToModel(message: AssistantMessage, input: RequestInput): boolean {
   return message.native?.provider === input.provider.id && message.native.model === input.model;
 }
 
-function cleanAssistantParts(
+function cleanAssistantPartsOfRequest(
   message: AssistantMessage,
   input: RequestInput,
   newId: (from: string, name: string) => string,
 ): readonly RequestPart[] {
-  const items = isNativeHere(message, input) ? (message.native?.items ?? []) : [];
+  const items = isNativeToModel(message, input) ? (message.native?.items ?? []) : [];
   const parts: RequestPart[] = [];
   const addStandalone = (at: number) => {
     for (const item of items)
-      if ('before' in item && item.before === at) parts.push({ type: 'native', native: wellFormed(item.payload) });
+      if ('before' in item && item.before === at)
+        parts.push({ type: 'native', native: wellFormedRequestText(item.payload) });
   };
   message.content.forEach((part, at) => {
     addStandalone(at);
     const own = items.find((item) => 'part' in item && item.part === at);
-    const clean = cleanPart(part, newId, own !== undefined);
-    if (clean !== undefined) parts.push(own === undefined ? clean : { ...clean, native: wellFormed(own.payload) });
+    const clean = cleanRequestPart(part, newId, own !== undefined);
+    if (clean !== undefined)
+      parts.push(own === undefined ? clean : { ...clean, native: wellFormedRequestText(own.payload) });
   });
   addStandalone(message.content.length);
-  while (leads(parts.at(-1), input.provider.limits)) parts.pop();
+  while (isLeadingRequestPart(parts.at(-1), input.provider.limits)) parts.pop();
   return parts;
 }
 
 /** Whether the part may not be the last one of a message. Providers require content after thinking. */
-function leads(part: RequestPart | undefined, { leadingTypes }: WireLimits): boolean {
+function isLeadingRequestPart(part: RequestPart | undefined, { leadingTypes }: WireLimits): boolean {
   if (part?.type !== 'native') return part?.type === 'thinking';
   const type = isJsonObject(part.native) ? part.native['type'] : undefined;
   return typeof type === 'string' && leadingTypes.includes(type);
 }
 
-function cleanPart(
+function cleanRequestPart(
   part: AssistantPart,
   newId: (from: string, name: string) => string,
   hasNative: boolean,
 ): AssistantPart | undefined {
   switch (part.type) {
     case 'text':
-      return isBlank(part.text) ? undefined : { type: 'text', text: part.text.toWellFormed() };
+      return isBlankForModel(part.text) ? undefined : { type: 'text', text: part.text.toWellFormed() };
     case 'thinking':
       // Signed thinking goes back unchanged. Providers refuse unsigned thinking, such as another provider's.
       return hasNative ? { type: 'thinking', text: part.text.toWellFormed() } : undefined;
     case 'tool_call': {
-      const name = wireName(part.name);
+      const name = toolNameOfRequest(part.name);
       return {
         type: 'tool_call',
         id: newId(part.id, name),
         name,
-        args: isJsonObject(part.args) ? wellFormed(part.args) : {},
+        args: isJsonObject(part.args) ? wellFormedRequestText(part.args) : {},
       };
     }
   }
 }
 
-function wireName(name: string): string {
+function toolNameOfRequest(name: string): string {
   return name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, TOOL_NAME_CHARS_MAX) || 'unknown';
 }
 
-function wellFormed(value: Json): Json {
+function wellFormedRequestText(value: Json): Json {
   if (typeof value === 'string') return value.toWellFormed();
-  if (Array.isArray(value)) return value.map(wellFormed);
+  if (Array.isArray(value)) return value.map(wellFormedRequestText);
   if (isJsonObject(value)) {
-    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key.toWellFormed(), wellFormed(inner)]));
+    return Object.fromEntries(
+      Object.entries(value).map(([key, inner]) => [key.toWellFormed(), wellFormedRequestText(inner)]),
+    );
   }
   return value;
 }
@@ -246,7 +252,11 @@ type AskedCall = { readonly from: string; readonly to: string; readonly name: st
 
 // Servers reuse ids within a response and across responses. A result is therefore searched only between its call
 // and the next answer, and the second result with an id belongs to the second call with that id.
-function answersTo(calls: readonly AskedCall[], later: readonly Message[], fits: ImageFits): readonly ToolResult[] {
+function requestResultsOfCalls(
+  calls: readonly AskedCall[],
+  later: readonly Message[],
+  fits: ImageFits,
+): readonly ToolResult[] {
   const next = later.findIndex(({ role }) => role === 'assistant');
   const found = later
     .slice(0, next === -1 ? later.length : next)
@@ -263,37 +273,37 @@ function answersTo(calls: readonly AskedCall[], later: readonly Message[], fits:
       };
     }
     const images = (result.images ?? []).filter(fits);
-    const output = isBlank(result.output) ? '(no output)' : result.output.toWellFormed();
+    const output = isBlankForModel(result.output) ? '(no output)' : result.output.toWellFormed();
     return { id: to, name, output, isError: result.isError, ...(images.length > 0 && { images }) };
   });
 }
 
 // ── the user's parts ──────────────────────────────────────────────────────────────────────────
 
-function cleanUserParts(
+function cleanUserPartsOfRequest(
   content: readonly (TextPart | ImagePart)[],
   fits: ImageFits,
 ): readonly (TextPart | ImagePart)[] {
   return content.flatMap((part): readonly (TextPart | ImagePart)[] => {
     if (part.type === 'image')
       return [fits(part) ? part : { type: 'text', text: '[An image stood here; it is too large to be sent.]' }];
-    return isBlank(part.text) ? [] : [{ type: 'text', text: part.text.toWellFormed() }];
+    return isBlankForModel(part.text) ? [] : [{ type: 'text', text: part.text.toWellFormed() }];
   });
 }
 
 type ImageFits = (image: ImagePart) => boolean;
 
 // Keeps the newest images, as many as the provider accepts and the body has room for.
-function imageFilter(messages: readonly Message[], limits: WireLimits): ImageFits {
+function requestImageFilter(messages: readonly Message[], limits: WireLimits): ImageFits {
   const images = messages
-    .flatMap(imagesOf)
+    .flatMap(requestImagesOf)
     .filter(({ data }) => data.length <= limits.imageBytesMax)
     .slice(-IMAGES_MAX);
   const sideMax = images.length > MANY_IMAGES ? IMAGE_SIDE_MAX_AMONG_MANY : IMAGE_SIDE_MAX;
-  let room = images.length === 0 ? 0 : limits.bodyBytesMax - textBytes(messages) * BODY_OVERHEAD;
+  let room = images.length === 0 ? 0 : limits.bodyBytesMax - requestTextBytes(messages) * BODY_OVERHEAD;
   const kept = new Set<ImagePart>();
   for (const image of images.toReversed()) {
-    const size = imageSize(image.data);
+    const size = modelImageSize(image.data);
     if (size === undefined || Math.max(size.width, size.height) > sideMax) continue;
     room -= image.data.length * BODY_OVERHEAD;
     if (room < 0) break;
@@ -302,7 +312,7 @@ function imageFilter(messages: readonly Message[], limits: WireLimits): ImageFit
   return (image) => kept.has(image);
 }
 
-function imagesOf(message: Message): readonly ImagePart[] {
+function requestImagesOf(message: Message): readonly ImagePart[] {
   switch (message.role) {
     case 'user':
       return message.content.filter((part) => part.type === 'image');
@@ -313,7 +323,7 @@ function imagesOf(message: Message): readonly ImagePart[] {
   }
 }
 
-function textBytes(messages: readonly Message[]): number {
+function requestTextBytes(messages: readonly Message[]): number {
   const withoutImages = (key: string, value: unknown) => (key === 'data' ? '' : value);
   return Buffer.byteLength(JSON.stringify(messages, withoutImages));
 }

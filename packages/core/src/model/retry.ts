@@ -19,7 +19,7 @@ export const defaultRetry: RetryPolicy = {
 };
 
 /** Milliseconds to wait before the next attempt; undefined if the failure is permanent. `random` is in [0, 1). */
-export function retryDelayMs(
+export function modelRetryDelayMs(
   failure: Failure,
   { attempt, random }: { readonly attempt: number; readonly random: number },
   policy: RetryPolicy,
@@ -27,12 +27,12 @@ export function retryDelayMs(
   const { retry } = FAILURES[failure.kind];
   if (retry === 'never') return undefined;
   const asked = 'retryAfterMs' in failure ? failure.retryAfterMs : undefined;
-  if (asked === undefined) return backoff(attempt, policy, random);
+  if (asked === undefined) return modelRetryBackoff(attempt, policy, random);
   // Adds up to a fifth, so that waiting workers do not all retry at once.
   return asked > policy.waitMsMax ? undefined : asked * (1 + random * 0.2);
 }
 
-function backoff(attempt: number, policy: RetryPolicy, random: number): number {
+function modelRetryBackoff(attempt: number, policy: RetryPolicy, random: number): number {
   const full = Math.min(policy.backoffMsMax, policy.backoffMs * 2 ** (attempt - 1));
   return full * (0.75 + random * 0.5);
 }

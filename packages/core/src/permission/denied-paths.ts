@@ -6,7 +6,7 @@
 import { readdirSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative } from 'node:path';
 import type { Denied } from '../tools/tool.ts';
-import { matchesPath, type Rule } from './rules.ts';
+import { doesRuleMatchPath, type Rule } from './rules.ts';
 
 const ENTRIES_MAX = 50_000;
 
@@ -18,32 +18,32 @@ export type DeniedPaths = {
 };
 
 /** Paths that search tools must leave out, as part of a tool context. */
-export function deniedIn(rules: readonly Rule[], root: string): { readonly denied?: Denied } {
+export function pathsDeniedIn(rules: readonly Rule[], root: string): { readonly denied?: Denied } {
   const denying = rules.filter(
     ({ effect, tool, pattern }) => effect === 'deny' && tool === 'read' && pattern !== undefined,
   );
   if (denying.length === 0) return {};
   const patterns = denying.map(({ pattern = '' }) => pattern.replace(/^\.\//, ''));
-  return { denied: { patterns, matches: (path) => denying.some((rule) => matchesPath(rule, path, root)) } };
+  return { denied: { patterns, matches: (path) => denying.some((rule) => doesRuleMatchPath(rule, path, root)) } };
 }
 
 /** `root` is the folder that relative patterns start from. */
 export function deniedPaths(rules: readonly Rule[], root: string): DeniedPaths {
   const denied = (tool: string) =>
-    rules.filter((rule) => rule.effect === 'deny' && rule.tool === tool).flatMap((rule) => pathsOf(rule, root));
+    rules.filter((rule) => rule.effect === 'deny' && rule.tool === tool).flatMap((rule) => pathsOfDenyRule(rule, root));
   return {
     hidden: denied('read').filter((path) => statSync(path, { throwIfNoEntry: false }) !== undefined),
-    sealed: denied('write').map(coverable),
+    sealed: denied('write').map(coverableDeniedPath),
   };
 }
 
 /** The path, or its topmost missing parent folder: a mount can cover only that. */
-function coverable(path: string): string {
+function coverableDeniedPath(path: string): string {
   const above = dirname(path);
-  return statSync(above, { throwIfNoEntry: false }) === undefined ? coverable(above) : path;
+  return statSync(above, { throwIfNoEntry: false }) === undefined ? coverableDeniedPath(above) : path;
 }
 
-function pathsOf(rule: Rule, root: string): readonly string[] {
+function pathsOfDenyRule(rule: Rule, root: string): readonly string[] {
   const { pattern } = rule;
   // A rule without a pattern is about the tool, not about files.
   if (pattern === undefined) return [];
@@ -51,10 +51,10 @@ function pathsOf(rule: Rule, root: string): readonly string[] {
   const path = isAbsolute(plain) ? plain : join(root, plain);
   const isInside = !relative(root, path).startsWith('..') && path !== root;
   if (!/[*?{[]/.test(plain)) return isInside ? [path] : [];
-  return found(rule, root);
+  return existingPathsOfDenyRule(rule, root);
 }
 
-function found(rule: Rule, root: string): readonly string[] {
+function existingPathsOfDenyRule(rule: Rule, root: string): readonly string[] {
   const paths: string[] = [];
   const waiting = [root];
   let looked = 0;
@@ -62,7 +62,7 @@ function found(rule: Rule, root: string): readonly string[] {
     for (const entry of readdirSync(folder, { withFileTypes: true })) {
       looked += 1;
       const path = join(folder, entry.name);
-      if (!entry.isSymbolicLink() && matchesPath(rule, relative(root, path), root)) paths.push(path);
+      if (!entry.isSymbolicLink() && doesRuleMatchPath(rule, relative(root, path), root)) paths.push(path);
       else if (entry.isDirectory() && entry.name !== '.git') waiting.push(path);
     }
   }

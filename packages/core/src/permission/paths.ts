@@ -10,7 +10,7 @@ export function realPath(from: string, path: string): string {
   let at = isAbsolute(path) ? sep : from;
   for (const part of path.split('/')) {
     if (part === '' || part === '.') continue;
-    at = part === '..' ? dirname(at) : followed(join(at, part));
+    at = part === '..' ? dirname(at) : followedPermissionPath(join(at, part));
   }
   return at;
 }
@@ -21,15 +21,15 @@ export function isInside(root: string, place: string): boolean {
 }
 
 export function realRoot(folder: string): string {
-  return attempt(() => realpathSync.native(folder)) ?? folder;
+  return undefinedIfPathFails(() => realpathSync.native(folder)) ?? folder;
 }
 
-function followed(place: string): string {
-  const isLink = attempt(() => lstatSync(place, { throwIfNoEntry: false })?.isSymbolicLink()) === true;
-  return isLink ? (attempt(() => realpathSync.native(place)) ?? place) : place;
+function followedPermissionPath(place: string): string {
+  const isLink = undefinedIfPathFails(() => lstatSync(place, { throwIfNoEntry: false })?.isSymbolicLink()) === true;
+  return isLink ? (undefinedIfPathFails(() => realpathSync.native(place)) ?? place) : place;
 }
 
-function attempt<T>(look: () => T): T | undefined {
+function undefinedIfPathFails<T>(look: () => T): T | undefined {
   try {
     return look();
   } catch (error) {

@@ -21,13 +21,13 @@ import { relative } from 'node:path';
 import type { Verdict } from '../agent/calls/calls.ts';
 import type { Json } from '@drover/protocol/json';
 import type { Tool } from '../tools/tool.ts';
-import { patternCovers, holdsFor } from './shell/command-pattern.ts';
+import { shellPatternCovers, shellPatternHoldsFor } from './shell/command-pattern.ts';
 import { isInside, realPath, realRoot } from './paths.ts';
-import { plainCommands } from './shell/plain-commands.ts';
+import { plainShellCommands } from './shell/plain-commands.ts';
 import { isRunLater } from './run-later.ts';
-import { type Effect, ruleMatches, matchesPath, type Rule, SHELL } from './rules.ts';
-import { loadParser } from './shell/shell-parser.ts';
-import { type Scan, scanCommand } from './shell/shell-scan.ts';
+import { type Effect, doesPermissionRuleMatch, doesRuleMatchPath, type Rule, SHELL } from './rules.ts';
+import { loadShellParser } from './shell/shell-parser.ts';
+import { type Scan, scanShellCommand } from './shell/shell-scan.ts';
 
 export type Policy = {
   readonly root: string; // the workspace: commands start in it, and paths are relative to it
@@ -39,44 +39,47 @@ export type Policy = {
   /** Real paths of further files that other programs run later, or of folders that hold them. */
   readonly runLater?: readonly string[];
   readonly contained: boolean; // shell commands run inside the sandbox
-  /** Answers that hold for the rest of the run, by answerKey. Absent if another process keeps them. */
+  /** Answers that hold for the rest of the run, by permissionAnswerKey. Absent if another process keeps them. */
   readonly remembered?: ReadonlyMap<string, boolean>;
 };
 
-export function answerKey(tool: string, subject: string): string {
+export function permissionAnswerKey(tool: string, subject: string): string {
   return `${tool} ${subject}`;
 }
 
-export async function judge(policy: Policy, tool: Tool, input: Json): Promise<Verdict> {
+export async function judgeCall(policy: Policy, tool: Tool, input: Json): Promise<Verdict> {
   const subject = tool.subject(input);
-  const verdict = tool.name === SHELL ? await judgeShell(policy, tool, subject) : judgePlain(policy, tool, subject);
+  const verdict =
+    tool.name === SHELL ? await judgeShellCommand(policy, tool, subject) : judgePlainCall(policy, tool, subject);
   return verdict.effect === 'ask' && policy.yes ? { effect: 'allow', why: '--yes' } : verdict;
 }
 
-function judgePlain(policy: Policy, tool: Tool, subject: string): Verdict {
+function judgePlainCall(policy: Policy, tool: Tool, subject: string): Verdict {
   const ruled = (effect: Effect) =>
-    policy.rules.find((rule) => rule.effect === effect && ruleMatches(rule, { tool, subject }, policy.root));
+    policy.rules.find(
+      (rule) => rule.effect === effect && doesPermissionRuleMatch(rule, { tool, subject }, policy.root),
+    );
   const denied = ruled('deny');
-  if (denied !== undefined) return byRule(denied);
-  const answered = rememberedFor(policy, tool, subject);
+  if (denied !== undefined) return judgeByRule(denied);
+  const answered = rememberedPermission(policy, tool, subject);
   if (answered !== undefined) return answered;
   const asked = ruled('ask');
   if (asked !== undefined) {
-    const obstacle = forbiddenPlace(policy, tool, subject);
-    return { ...byRule(asked), ...(obstacle && { obstacle }) };
+    const obstacle = judgeForbiddenPlace(policy, tool, subject);
+    return { ...judgeByRule(asked), ...(obstacle && { obstacle }) };
   }
   const allowed = ruled('allow');
-  return allowed === undefined ? byDefault(policy, tool, subject) : byRule(allowed);
+  return allowed === undefined ? judgeByDefault(policy, tool, subject) : judgeByRule(allowed);
 }
 
-function byDefault(policy: Policy, tool: Tool, subject: string): Verdict {
+function judgeByDefault(policy: Policy, tool: Tool, subject: string): Verdict {
   const { root, workspace, isOwnFolder = false, runLater = [] } = policy;
   switch (tool.access) {
     case 'read':
     case 'none':
       return { effect: 'allow', why: 'it changes nothing' };
     case 'write': {
-      const obstacle = forbiddenPlace(policy, tool, subject);
+      const obstacle = judgeForbiddenPlace(policy, tool, subject);
       if (!workspace) return { effect: 'ask', why: 'it writes', ...(obstacle && { obstacle }) };
       if (obstacle === 'outside') return { effect: 'ask', why: 'it writes outside the workspace', obstacle };
       if (obstacle === 'git-folder') return { effect: 'ask', why: 'what git keeps in .git can run programs', obstacle };
@@ -95,7 +98,11 @@ function byDefault(policy: Policy, tool: Tool, subject: string): Verdict {
 }
 
 /** Why a write always needs approval: it goes outside the workspace or into .git. */
-function forbiddenPlace({ root }: Policy, { access }: Tool, subject: string): 'outside' | 'git-folder' | undefined {
+function judgeForbiddenPlace(
+  { root }: Policy,
+  { access }: Tool,
+  subject: string,
+): 'outside' | 'git-folder' | undefined {
   if (access !== 'write') return undefined;
   const folder = realRoot(root);
   const place = realPath(folder, subject);
@@ -104,7 +111,7 @@ function forbiddenPlace({ root }: Policy, { access }: Tool, subject: string): 'o
   return isGit ? 'git-folder' : undefined;
 }
 
-function byRule({ effect, text }: Rule): Verdict {
+function judgeByRule({ effect, text }: Rule): Verdict {
   switch (effect) {
     case 'allow':
       return { effect, why: `allowed by the rule ${text}` };
@@ -115,25 +122,25 @@ function byRule({ effect, text }: Rule): Verdict {
   }
 }
 
-function rememberedFor({ remembered }: Policy, tool: Tool, subject: string): Verdict | undefined {
-  const answer = remembered?.get(answerKey(tool.name, subject));
+function rememberedPermission({ remembered }: Policy, tool: Tool, subject: string): Verdict | undefined {
+  const answer = remembered?.get(permissionAnswerKey(tool.name, subject));
   if (answer === undefined) return undefined;
   return { effect: answer ? 'allow' : 'deny', why: `the user said ${answer ? 'yes' : 'no'} for good` };
 }
 
-async function judgeShell(policy: Policy, tool: Tool, command: string): Promise<Verdict> {
+async function judgeShellCommand(policy: Policy, tool: Tool, command: string): Promise<Verdict> {
   const ruled = (effect: Effect) =>
     policy.rules.filter((rule) => rule.effect === effect && (rule.tool === SHELL || rule.tool === '*'));
   const isRestricted = policy.rules.some(({ effect }) => effect !== 'allow');
-  const scan = isRestricted ? scanCommand(command, await loadParser()) : undefined;
+  const scan = isRestricted ? scanShellCommand(command, await loadShellParser()) : undefined;
 
-  const denied = scan && (restriction(ruled('deny'), scan, policy) ?? deniedPath(policy, scan));
+  const denied = scan && (restrictShellCommand(ruled('deny'), scan, policy) ?? deniedPathOfCall(policy, scan));
   if (denied !== undefined) return denied;
-  const answered = rememberedFor(policy, tool, command);
+  const answered = rememberedPermission(policy, tool, command);
   if (answered !== undefined) return answered;
-  const asked = scan && restriction(ruled('ask'), scan, policy);
+  const asked = scan && restrictShellCommand(ruled('ask'), scan, policy);
   if (asked !== undefined) return asked;
-  const allowed = await permission(ruled('allow'), command);
+  const allowed = await permitShellCommand(ruled('allow'), command);
   if (allowed !== undefined) return allowed;
   return policy.contained
     ? { effect: 'allow', why: 'it runs inside the sandbox' }
@@ -141,12 +148,12 @@ async function judgeShell(policy: Policy, tool: Tool, command: string): Promise<
 }
 
 /** The verdict of deny or ask rules; undefined if none applies to the command. */
-function restriction(rules: readonly Rule[], scan: Scan, { yes, contained }: Policy): Verdict | undefined {
+function restrictShellCommand(rules: readonly Rule[], scan: Scan, { yes, contained }: Policy): Verdict | undefined {
   let doubt: Verdict | undefined;
   for (const rule of rules) {
     const { pattern } = rule;
-    const found = pattern === undefined ? ['yes'] : scan.commands.map((words) => holdsFor(pattern, words));
-    if (found.includes('yes')) return byRule(rule);
+    const found = pattern === undefined ? ['yes'] : scan.commands.map((words) => shellPatternHoldsFor(pattern, words));
+    if (found.includes('yes')) return judgeByRule(rule);
     if (contained) continue;
     const unseen = found.includes('maybe') ? 'what it runs is computed' : scan.unseen;
     if (unseen === undefined) continue;
@@ -157,23 +164,23 @@ function restriction(rules: readonly Rule[], scan: Scan, { yes, contained }: Pol
   return doubt;
 }
 
-function deniedPath({ rules, root }: Policy, { words }: Scan): Verdict | undefined {
+function deniedPathOfCall({ rules, root }: Policy, { words }: Scan): Verdict | undefined {
   const denied = rules.find(
     (rule) =>
       rule.effect === 'deny' &&
       (rule.tool === 'read' || rule.tool === 'write') &&
       rule.pattern !== undefined &&
-      words.values().some((word) => matchesPath(rule, word, root)),
+      words.values().some((word) => doesRuleMatchPath(rule, word, root)),
   );
-  return denied && byRule(denied);
+  return denied && judgeByRule(denied);
 }
 
 /** The verdict of allow rules; undefined if they leave a part of the command uncovered. */
-async function permission(rules: readonly Rule[], command: string): Promise<Verdict | undefined> {
+async function permitShellCommand(rules: readonly Rule[], command: string): Promise<Verdict | undefined> {
   const everything = rules.find(({ pattern }) => pattern === undefined);
-  if (everything !== undefined || rules.length === 0) return everything && byRule(everything);
-  const commands = plainCommands(command, await loadParser());
-  const used = commands?.map((words) => rules.find(({ pattern = '*' }) => patternCovers(pattern, words))?.text);
+  if (everything !== undefined || rules.length === 0) return everything && judgeByRule(everything);
+  const commands = plainShellCommands(command, await loadShellParser());
+  const used = commands?.map((words) => rules.find(({ pattern = '*' }) => shellPatternCovers(pattern, words))?.text);
   if (used === undefined || used.includes(undefined)) return undefined;
   const texts = [...new Set(used)];
   return { effect: 'allow', why: `allowed by the rule${texts.length > 1 ? 's' : ''} ${texts.join(', ')}` };

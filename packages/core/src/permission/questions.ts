@@ -11,8 +11,8 @@
 
 import type { Question } from '../agent/calls/calls.ts';
 import type { Decision } from '@drover/protocol/events';
-import { answerKey } from './policy.ts';
-import { remedyFor } from './rule-hint.ts';
+import { permissionAnswerKey } from './policy.ts';
+import { ruleHintFor } from './rule-hint.ts';
 
 /** `words`: what the user says to the agent with a no. */
 export type UserAnswer = { readonly allowed: boolean; readonly always: boolean; readonly words?: string };
@@ -56,9 +56,9 @@ export class Questions {
   async askOrLeave(question: Question, signal: AbortSignal): Promise<Decision | undefined> {
     if (this.#isLeft) return undefined;
     if (this.#isClosed || signal.aborted) return CANCELLED;
-    const answered = this.#remembered.get(keyOf(question));
+    const answered = this.#remembered.get(permissionQuestionKey(question));
     if (answered !== undefined) return { allowed: answered, by: 'user', always: true };
-    if (this.#onAsk === undefined) return unanswered(question);
+    if (this.#onAsk === undefined) return permissionUnanswered(question);
 
     const { promise, resolve } = Promise.withResolvers<Decision | undefined>();
     const waiting = { question, settle: resolve };
@@ -79,8 +79,8 @@ export class Questions {
     if (waiting === undefined) return false;
     const reason = allowed || words.trim() === '' ? {} : { reason: `the user said no: ${words.trim()}` };
     const decision: Decision = { allowed, by: 'user', always, ...reason };
-    const key = keyOf(waiting.question);
-    const alike = always ? this.#queue.filter(({ question }) => keyOf(question) === key) : [waiting];
+    const key = permissionQuestionKey(waiting.question);
+    const alike = always ? this.#queue.filter(({ question }) => permissionQuestionKey(question) === key) : [waiting];
     if (always) this.#remembered.set(key, allowed);
     for (const each of alike) this.#remove(each, decision);
     this.#showNext();
@@ -129,11 +129,11 @@ const CANCELLED: Decision = {
   reason: 'interrupted before it was allowed',
 };
 
-function keyOf({ tool, subject }: Question): string {
-  return answerKey(tool, subject);
+function permissionQuestionKey({ tool, subject }: Question): string {
+  return permissionAnswerKey(tool, subject);
 }
 
-async function unanswered(question: Question): Promise<Decision> {
-  const reason = `${question.why}, and there is no terminal to ask on; ${await remedyFor(question)}`;
+async function permissionUnanswered(question: Question): Promise<Decision> {
+  const reason = `${question.why}, and there is no terminal to ask on; ${await ruleHintFor(question)}`;
   return { allowed: false, by: 'nobody', always: false, reason };
 }

@@ -6,10 +6,10 @@
 //      drover's file tools never write outside the workspace or in .git, whatever is allowed.
 
 import type { Obstacle } from '../agent/calls/calls.ts';
-import { patternCovers } from './shell/command-pattern.ts';
-import { plainCommands } from './shell/plain-commands.ts';
+import { shellPatternCovers } from './shell/command-pattern.ts';
+import { plainShellCommands } from './shell/plain-commands.ts';
 import { SHELL } from './rules.ts';
-import { loadParser } from './shell/shell-parser.ts';
+import { loadShellParser } from './shell/shell-parser.ts';
 
 const SUBJECT_CHARS_MAX = 200;
 const RULES_MAX = 4;
@@ -19,7 +19,7 @@ const FILE_TOOLS: ReadonlySet<string> = new Set(['write', 'edit']);
 export type Refused = { readonly tool: string; readonly subject: string; readonly obstacle?: Obstacle };
 
 /** Returns how to allow the call, such as `--allow 'shell(pnpm build)' or --yes would allow it`. */
-export async function remedyFor(refused: Refused): Promise<string> {
+export async function ruleHintFor(refused: Refused): Promise<string> {
   const { tool, obstacle } = refused;
   switch (obstacle) {
     case 'ask-rule':
@@ -34,29 +34,29 @@ export async function remedyFor(refused: Refused): Promise<string> {
       return 'no rule lets a file tool write there; the commit tool makes commits';
     case undefined:
   }
-  return `${await allowingFlags(refused)} would allow it`;
+  return `${await flagsOfRuleHint(refused)} would allow it`;
 }
 
 /** Returns flags, such as `--allow 'shell(pnpm build)' or --yes`. */
-async function allowingFlags(refused: Refused): Promise<string> {
-  const rules = refused.tool === SHELL ? await shellRules(refused.subject) : [plainRule(refused)];
-  return [...(rules.length === 0 ? [] : [rules.map(flag).join(' ')]), '--yes'].join(' or ');
+async function flagsOfRuleHint(refused: Refused): Promise<string> {
+  const rules = refused.tool === SHELL ? await shellRuleHints(refused.subject) : [plainRuleHint(refused)];
+  return [...(rules.length === 0 ? [] : [rules.map(ruleHintFlag).join(' ')]), '--yes'].join(' or ');
 }
 
-function plainRule({ tool, subject }: Refused): string {
+function plainRuleHint({ tool, subject }: Refused): string {
   const isPattern = subject !== '' && subject.length <= SUBJECT_CHARS_MAX && !/[\n*]/.test(subject);
   return isPattern ? `${tool}(${subject})` : tool;
 }
 
 /** Returns one rule per simple command, or none if a part of the command line cannot be covered. */
-async function shellRules(command: string): Promise<readonly string[]> {
+async function shellRuleHints(command: string): Promise<readonly string[]> {
   if (command.length > SUBJECT_CHARS_MAX) return [];
-  const commands = plainCommands(command, await loadParser()) ?? [];
-  const isCoverable = commands.every((words) => words.join('') !== '' && patternCovers(words.join(' '), words));
+  const commands = plainShellCommands(command, await loadShellParser()) ?? [];
+  const isCoverable = commands.every((words) => words.join('') !== '' && shellPatternCovers(words.join(' '), words));
   const rules = [...new Set(commands.map((words) => `${SHELL}(${words.join(' ')})`))];
   return isCoverable && rules.length <= RULES_MAX && !rules.some((rule) => rule.includes('*')) ? rules : [];
 }
 
-function flag(rule: string): string {
+function ruleHintFlag(rule: string): string {
   return `--allow '${rule.replaceAll("'", `'\\''`)}'`;
 }

@@ -33,7 +33,7 @@ const WORDY: ReadonlySet<string> = new Set([SHELL, 'git']);
 const EXAMPLE = 'a right one is shell(pnpm test*), write(src/**), read or *';
 
 /** Parses a rule. Throws UsageError with the position of the problem. */
-export function parseRule(text: string, effect: Effect): Rule {
+export function parsePermissionRule(text: string, effect: Effect): Rule {
   const rule = text.trim();
   const start = text.indexOf(rule);
   const problem = (at: number, what: string) =>
@@ -57,34 +57,34 @@ export function parseRule(text: string, effect: Effect): Rule {
 type RuledCall = { readonly tool: Tool; readonly subject: string };
 
 /** Whether the rule applies to this call. The policy judges shell commands itself. */
-export function ruleMatches(rule: Rule, { tool, subject }: RuledCall, root: string): boolean {
-  if (!concerns(rule, tool)) return false;
+export function doesPermissionRuleMatch(rule: Rule, { tool, subject }: RuledCall, root: string): boolean {
+  if (!doesRuleConcernTool(rule, tool)) return false;
   if (rule.pattern === undefined) return true;
   if (WORDY.has(tool.name) || (tool.access !== 'read' && tool.access !== 'write')) {
-    return wildcard(rule.pattern, subject);
+    return doesRuleWildcardMatch(rule.pattern, subject);
   }
-  return matchesPath(rule, subject, root);
+  return doesRuleMatchPath(rule, subject, root);
 }
 
-function concerns(rule: Rule, tool: Tool): boolean {
+function doesRuleConcernTool(rule: Rule, tool: Tool): boolean {
   if (rule.tool === '*' || rule.tool === tool.name || (rule.tool === MCP && tool.served !== undefined)) return true;
   return rule.tool === tool.access && (rule.tool === 'read' || rule.tool === 'write');
 }
 
-export function matchesPath({ pattern = '**', effect }: Rule, path: string, root: string): boolean {
+export function doesRuleMatchPath({ pattern = '**', effect }: Rule, path: string, root: string): boolean {
   const seen = relative(root, resolve(root, path));
   const folder = realRoot(root);
   const real = relative(folder, realPath(folder, path));
   const fits = (inside: string) => {
-    if (isAbsolute(pattern)) return globOf(pattern).test(resolve(root, inside));
+    if (isAbsolute(pattern)) return globOfPermissionRule(pattern).test(resolve(root, inside));
     if (effect === 'allow' && (inside.startsWith('..') || isAbsolute(inside))) return false;
-    return globOf(pattern).test(inside === '' ? '.' : inside);
+    return globOfPermissionRule(pattern).test(inside === '' ? '.' : inside);
   };
   return effect === 'allow' ? fits(seen) && fits(real) : fits(seen) || fits(real);
 }
 
 /** Matches a pattern in which `*` is any text, even none. Linear per `*`, because the texts come from a model. */
-export function wildcard(pattern: string, text: string): boolean {
+export function doesRuleWildcardMatch(pattern: string, text: string): boolean {
   const [head = '', ...rest] = pattern.split('*');
   const tail = rest.pop();
   if (tail === undefined) return pattern === text;
@@ -100,7 +100,7 @@ export function wildcard(pattern: string, text: string): boolean {
 
 const globs = new Map<string, RegExp>();
 
-function globOf(pattern: string): RegExp {
+function globOfPermissionRule(pattern: string): RegExp {
   const known = globs.get(pattern);
   if (known !== undefined) return known;
   const plain = pattern.replace(/^\.\//, '').replace(/\/+$/, '');
@@ -117,7 +117,7 @@ function globOf(pattern: string): RegExp {
       case '?':
         return '[^/]';
       default:
-        return part.length > 1 ? alternatives(part) : `\\${part}`;
+        return part.length > 1 ? alternativesOfRule(part) : `\\${part}`;
     }
   });
   // A name without wildcards may be a folder, and then also matches everything in it.
@@ -127,7 +127,7 @@ function globOf(pattern: string): RegExp {
   return glob;
 }
 
-function alternatives(braces: string): string {
+function alternativesOfRule(braces: string): string {
   const each = braces
     .slice(1, -1)
     .split(',')

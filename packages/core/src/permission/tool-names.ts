@@ -21,7 +21,7 @@ export const TOOL_NAMES: readonly string[] = [
 ];
 
 /** Whether a rule may name it: a tool of drover, mcp for all tools of MCP servers, or one of them. */
-export function isToolName(name: string): boolean {
+export function isToolNameForRule(name: string): boolean {
   return TOOL_NAMES.includes(name) || name === MCP || name.startsWith(SERVED_PREFIX);
 }
 
@@ -36,7 +36,7 @@ const OTHER_WORDS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Returns drover's name for a tool that other agents name differently, such as bash. */
-export function usualName(word: string): string | undefined {
+export function usualToolNameOfRule(word: string): string | undefined {
   const lower = word.toLowerCase();
   return Object.keys(OTHER_WORDS).find((name) => OTHER_WORDS[name]?.includes(lower));
 }

@@ -170,7 +170,7 @@ export class DeltaRedaction {
   /** Length of the text's end that may be the beginning of the tail's end mark. */
   #undecided(tail: Tail, start: number, isWhole: boolean): number {
     if (tail.until === undefined || isWhole) return 0;
-    return Math.min(this.#text.length - start, overlap(this.#text, tail.until));
+    return Math.min(this.#text.length - start, overlapWithSecret(this.#text, tail.until));
   }
 
   #show(certain: number): string {
@@ -212,7 +212,7 @@ export class DeltaRedaction {
 }
 
 /** Number of characters at the end of the text that begin the literal. */
-function overlap(text: string, literal: string): number {
+function overlapWithSecret(text: string, literal: string): number {
   for (let length = literal.length - 1; length > 0; length--)
     if (text.endsWith(literal.slice(0, length))) return length;
   return 0;

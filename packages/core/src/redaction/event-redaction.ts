@@ -6,7 +6,7 @@
 
 import type { Event, Place } from '@drover/protocol/events';
 import type { Json } from '@drover/protocol/json';
-import { isCutOff } from '../model/partial-answer.ts';
+import { isModelAnswerCutOff } from '../model/partial-answer.ts';
 import type { Message } from '@drover/protocol/messages';
 import type { DeltaRedaction } from './delta-redaction.ts';
 import type { Redactor } from './redactor.ts';
@@ -42,8 +42,8 @@ export class EventRedaction {
 
   #streamOf(event: Delta, place: Place): Stream {
     // Most deltas belong to the same block as the previous one, and building the key is the costly part.
-    if (this.#current !== undefined && isSame(this.#current, event, place)) return this.#current;
-    const key = keyOf(event, place);
+    if (this.#current !== undefined && isSameRedactionStream(this.#current, event, place)) return this.#current;
+    const key = redactionStreamKey(event, place);
     const stream = this.#streams.get(key) ?? { redaction: this.#redactor.deltas(), last: event, place };
     this.#streams.set(key, stream);
     this.#current = stream;
@@ -55,21 +55,21 @@ export class EventRedaction {
     if (event.type === 'attempt_discarded') {
       // Only the blocks of this answer: tools and other workers continue to stream.
       for (const key of this.#streams.keys())
-        if (key.endsWith(placeKey(place)) && !key.startsWith('tool_')) this.#streams.delete(key);
+        if (key.endsWith(redactionPlaceKey(place)) && !key.startsWith('tool_')) this.#streams.delete(key);
       return [];
     }
-    const key = keyOf(event, place);
+    const key = redactionStreamKey(event, place);
     const stream = this.#streams.get(key);
     if (stream === undefined || !event.type.endsWith('_end')) return [];
     this.#streams.delete(key);
     // Text that was cut off may end in an unfinished secret, which can no longer be recognised.
-    if (isCutOffEnd(event)) return [];
+    if (isRedactedBlockCutOff(event)) return [];
     const delta = stream.redaction.flush();
     return delta === '' ? [] : [{ ...stream.last, delta }];
   }
 
   #clean(event: Event): Event {
-    if (isCutOffEnd(event)) return { ...event, text: this.#certain(event.text) };
+    if (isRedactedBlockCutOff(event)) return { ...event, text: this.#certain(event.text) };
     if (event.type === 'message_end') return { ...event, message: this.#cleanMessage(event.message) };
     if (event.type === 'session_end')
       return { ...event, messages: event.messages.map((message) => this.#cleanMessage(message)) };
@@ -84,8 +84,8 @@ export class EventRedaction {
   }
 
   #withoutCutEnd<Kind extends Message>(message: Kind): Kind {
-    const last = isCutOff(message) ? message.content.at(-1) : undefined;
-    if (!isCutOff(message) || last === undefined || last.type === 'tool_call') return message;
+    const last = isModelAnswerCutOff(message) ? message.content.at(-1) : undefined;
+    if (!isModelAnswerCutOff(message) || last === undefined || last.type === 'tool_call') return message;
     return { ...message, content: [...message.content.slice(0, -1), { ...last, text: this.#certain(last.text) }] };
   }
 
@@ -96,24 +96,24 @@ export class EventRedaction {
 }
 
 // The end event of the same kind and position ends a block: text_delta and text_end share a key.
-function keyOf(event: Event, place: Place): string {
+function redactionStreamKey(event: Event, place: Place): string {
   const kind = event.type.slice(0, event.type.lastIndexOf('_'));
-  return `${kind} ${blockOf(event)}${placeKey(place)}`;
+  return `${kind} ${redactedBlockOf(event)}${redactionPlaceKey(place)}`;
 }
 
-function isSame({ last, place: { worker, turn, step } }: Stream, event: Delta, place: Place): boolean {
-  if (last.type !== event.type || blockOf(last) !== blockOf(event)) return false;
+function isSameRedactionStream({ last, place: { worker, turn, step } }: Stream, event: Delta, place: Place): boolean {
+  if (last.type !== event.type || redactedBlockOf(last) !== redactedBlockOf(event)) return false;
   return worker === place.worker && turn === place.turn && step === place.step;
 }
 
-function blockOf(event: Event): string | number {
+function redactedBlockOf(event: Event): string | number {
   return 'callId' in event ? event.callId : 'part' in event ? event.part : '';
 }
 
-function placeKey({ worker, turn, step }: Place): string {
+function redactionPlaceKey({ worker, turn, step }: Place): string {
   return ` at ${worker} ${turn} ${step}`;
 }
 
-function isCutOffEnd(event: Event): event is BlockEnd {
+function isRedactedBlockCutOff(event: Event): event is BlockEnd {
   return (event.type === 'text_end' || event.type === 'thinking_end') && event.cutOff === true;
 }

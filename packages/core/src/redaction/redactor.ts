@@ -7,7 +7,7 @@
 import { type Json, type JsonObject, isJsonObject } from '@drover/protocol/json';
 import { AnchorSearch } from './shapes/anchor-search.ts';
 import { DeltaRedaction } from './delta-redaction.ts';
-import { type Scope, type Suspect, ANCHOR_CHARS, suspectsFor } from './shapes/suspects.ts';
+import { type Scope, type Suspect, ANCHOR_CHARS, suspectShapes } from './shapes/suspects.ts';
 
 const DEPTH_MAX = 1_000;
 
@@ -46,7 +46,7 @@ export class Redactor {
   // Lazy, because it takes some milliseconds, which a command without secrets should save.
   #prepared(): { readonly search: AnchorSearch; readonly suspects: readonly Suspect[] } {
     if (this.#ready === undefined) {
-      const suspects = suspectsFor(this.#values, this.#scope);
+      const suspects = suspectShapes(this.#values, this.#scope);
       const search = new AnchorSearch(suspects.map((suspect) => suspect.anchor.slice(0, ANCHOR_CHARS)));
       this.#ready = { search, suspects };
     }

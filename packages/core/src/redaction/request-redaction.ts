@@ -12,11 +12,11 @@ import type { Json } from '@drover/protocol/json';
 import type { ModelRequest, RequestMessage, RequestPart } from '@drover/protocol/model';
 import type { Provider } from '../model/provider.ts';
 import { Redactor } from './redactor.ts';
-import { isWorthHiding } from './secret-values.ts';
+import { isSecretWorthHiding } from './secret-values.ts';
 
 /** Wraps a provider so that it never sends one of these values. */
-export function withoutSecrets(provider: Provider, values: readonly string[]): Provider {
-  const secrets = values.filter(isWorthHiding);
+export function requestWithoutSecrets(provider: Provider, values: readonly string[]): Provider {
+  const secrets = values.filter(isSecretWorthHiding);
   if (secrets.length === 0) return provider;
   const redactor = new Redactor(secrets, 'values only');
   return { ...provider, stream: (request, signal) => provider.stream(redactRequest(request, redactor), signal) };
@@ -27,13 +27,13 @@ function redactRequest(request: ModelRequest, redactor: Redactor): ModelRequest 
     ...request,
     system: redactor.text(request.system),
     tools: redactor.value(request.tools as unknown as Json) as unknown as ModelRequest['tools'],
-    messages: request.messages.map((message) => redactMessage(message, redactor)),
+    messages: request.messages.map((message) => redactRequestMessage(message, redactor)),
   };
 }
 
-function redactMessage(message: RequestMessage, redactor: Redactor): RequestMessage {
+function redactRequestMessage(message: RequestMessage, redactor: Redactor): RequestMessage {
   if (message.role === 'assistant')
-    return { ...message, content: message.content.map((part) => redactPart(part, redactor)) };
+    return { ...message, content: message.content.map((part) => redactRequestPart(part, redactor)) };
   return {
     ...message,
     results: message.results.map((result) => ({ ...result, output: redactor.text(result.output) })),
@@ -42,7 +42,7 @@ function redactMessage(message: RequestMessage, redactor: Redactor): RequestMess
 }
 
 /** A part with a sealed payload goes back unchanged: the provider refuses another text under its signature. */
-function redactPart(part: RequestPart, redactor: Redactor): RequestPart {
+function redactRequestPart(part: RequestPart, redactor: Redactor): RequestPart {
   if (part.native !== undefined || part.type === 'native') return part;
   return part.type === 'tool_call'
     ? { ...part, args: redactor.value(part.args) }

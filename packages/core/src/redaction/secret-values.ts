@@ -31,26 +31,29 @@ export function secretValues(env: Readonly<Record<string, string | undefined>>):
   const values = Object.entries(env).flatMap(([name, value]) => {
     if (value === undefined) return [];
     const parts = [...value.matchAll(URL_PASSWORD), ...value.matchAll(NAMED_PASSWORD)].map((match) => match[1] ?? '');
-    return [...(isSecretName(name) && !FILE_PATH.test(value) ? [value.trim()] : []), ...parts.flatMap(withDecoded)];
+    return [
+      ...(isSecretName(name) && !FILE_PATH.test(value) ? [value.trim()] : []),
+      ...parts.flatMap(withDecodedSecret),
+    ];
   });
-  return [...new Set(values)].filter(isWorthHiding);
+  return [...new Set(values)].filter(isSecretWorthHiding);
 }
 
-export function isWorthHiding(value: string): boolean {
+export function isSecretWorthHiding(value: string): boolean {
   return value.length >= VALUE_CHARS_MIN && !COMMON.has(value.toLowerCase()) && new Set(value).size > 2;
 }
 
 /** The value as it is, and as written in JSON, addresses and hex dumps. */
-export function plainForms(value: string): string[] {
-  const json = escapeJson(value);
-  const url = encodeUrl(value);
+export function plainFormsOfSecret(value: string): string[] {
+  const json = escapeSecretForJson(value);
+  const url = encodeSecretForUrl(value);
   const hex = Buffer.from(value).toString('hex');
-  return unique([
+  return uniqueSecretForms([
     value,
     json,
-    escapeJson(json),
+    escapeSecretForJson(json),
     json.replaceAll('/', String.raw`\/`),
-    escapeBeyondAscii(json),
+    escapeSecretBeyondAscii(json),
     url,
     url.replaceAll('%20', '+'),
     url.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()),
@@ -64,7 +67,7 @@ function isSecretName(name: string): boolean {
   return SECRET_NAME.test(name) || (SECRET_WORD.test(name) && !BENIGN_ENDING.test(name));
 }
 
-function withDecoded(part: string): string[] {
+function withDecodedSecret(part: string): string[] {
   try {
     return [part, decodeURIComponent(part)];
   } catch (error) {
@@ -73,18 +76,18 @@ function withDecoded(part: string): string[] {
   }
 }
 
-function escapeJson(text: string): string {
+function escapeSecretForJson(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
 
-function escapeBeyondAscii(text: string): string {
+function escapeSecretBeyondAscii(text: string): string {
   return text.replace(/[^\x20-\x7e]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-function encodeUrl(text: string): string {
+function encodeSecretForUrl(text: string): string {
   return encodeURIComponent(text.toWellFormed());
 }
 
-function unique(texts: readonly string[]): string[] {
+function uniqueSecretForms(texts: readonly string[]): string[] {
   return [...new Set(texts)];
 }

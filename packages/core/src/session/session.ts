@@ -18,34 +18,42 @@ import { UsageError } from '../errors.ts';
 import type { Past } from '../journal/history.ts';
 import type { Usage } from '@drover/protocol/messages';
 import { checkSampling } from '../model/sampling.ts';
-import { labelOf, ModelRoutes } from '../model/fallback.ts';
-import { chargeTo } from '../model/spending/tally.ts';
-import { NO_SPENDING, priced, spentIn, sumSpent, type Spent } from '../model/spending/spent.ts';
-import { tokensOf } from '../model/spending/usage.ts';
+import { labelOfModel, ModelRoutes } from '../model/fallback.ts';
+import { chargeToTally } from '../model/spending/tally.ts';
+import { NO_SPENDING, pricedUsage, spentIn, sumSpent, type Spent } from '../model/spending/spent.ts';
+import { spentTokensOf } from '../model/spending/usage.ts';
 import { failedTurn, type TurnOutcome } from '@drover/protocol/outcomes';
 import { makeAgent } from '../agent/agent.ts';
-import { abandonedCalls, endOf, labelIn } from '../agent/calls/calls.ts';
-import { compactOnWish } from '../agent/compact.ts';
+import { abandonedCalls, callEndEvent, callLabelIn } from '../agent/calls/calls.ts';
+import { compactAgentOnWish } from '../agent/compact.ts';
 import type { Execution, ExecutionResult, Input, SessionStatus } from './execution.ts';
-import { unlessAborted, type Watch, watch } from '../agent/limits.ts';
+import { unlessTurnAborted, type Watch, watchTurnLimits } from '../agent/limits.ts';
 import { areCallsAnswered, runTurn } from '../agent/loop.ts';
 import {
-  answeredCalls,
-  boundedResults,
-  checkTimeout,
-  checkTools,
-  givenUpCallResults,
-  matchedResults,
-  overdueCallResults,
-  startOf,
+  answeredRemoteCalls,
+  boundRemoteResults,
+  checkAgentTools,
+  givenUpRemoteResults,
+  matchRemoteResults,
+  overdueRemoteResults,
+  sessionStartWithRemoteTools,
   type Answered,
   type RemoteResult,
 } from '../agent/calls/remote-calls.ts';
-import { checkInput, isBusy, waitsForNone } from '../agent/calls/refusal.ts';
 import { Inbox, type Steered } from './inbox.ts';
+import { busySession, checkSessionInput, sessionWithoutCalls } from './input-check.ts';
 import type { Outlet, SessionOptions } from './session-options.ts';
-import { showing, type Showing } from '../agent/showing.ts';
-import { addMessage, addOpening, checkedTurn, emit, endingOf, isWhole, Turn, type Agent } from '../agent/turn.ts';
+import { showAgentEvents, type Showing } from '../agent/showing.ts';
+import {
+  addTurnMessage,
+  addTurnOpening,
+  checkTurn,
+  emitTurnEvent,
+  turnEndingEvent,
+  isTurnWhole,
+  Turn,
+  type Agent,
+} from '../agent/turn.ts';
 import { bestEffort } from '../promises.ts';
 
 export class Session {
@@ -71,8 +79,7 @@ export class Session {
   readonly #inbox: Inbox;
 
   constructor(options: SessionOptions) {
-    checkTools(options.tools);
-    checkTimeout(options.remoteTimeoutMs);
+    checkAgentTools(options.tools, options.remoteTimeoutMs);
     if (options.sampling !== undefined) checkSampling(options.sampling, options);
     this.#options = options;
     this.id = options.id;
@@ -107,12 +114,12 @@ export class Session {
 
   /** The model as provider/name. */
   get model(): string {
-    return labelOf(this.#routes.current);
+    return labelOfModel(this.#routes.current);
   }
 
   /** Cost of all turns in US dollars, each request at the price of its model; undefined if no price is known. */
   get totalCost(): number | undefined {
-    return tokensOf(this.#total.usage) === 0 ? 0 : this.#total.cost;
+    return spentTokensOf(this.#total.usage) === 0 ? 0 : this.#total.cost;
   }
 
   /** How the last turn ended; undefined while a turn runs and before the first one. */
@@ -143,7 +150,7 @@ export class Session {
 
   /** Starts an execution whose events can be read while it runs. */
   execute(input: Input, signal: AbortSignal): Execution {
-    return showing(this.bus, () => this.#begin(input, signal));
+    return showAgentEvents(this.bus, () => this.#begin(input, signal));
   }
 
   /** Sends a message to the agent at its next step; undefined if no turn runs. */
@@ -153,9 +160,9 @@ export class Session {
 
   /** Compacts the conversation at the user's request. Resolves to true if it became shorter. */
   compact(signal: AbortSignal): Showing<boolean> {
-    if (this.status !== 'idle') throw isBusy(this.id);
+    if (this.status !== 'idle') throw busySession(this.id);
     this.#isRunning = true;
-    return showing(this.bus, () => this.#inOrder(() => this.#compact(signal)));
+    return showAgentEvents(this.bus, () => this.#inOrder(() => this.#compact(signal)));
   }
 
   /** Executes without a stream of events, for callers that read them from the outlet. */
@@ -169,21 +176,21 @@ export class Session {
    */
   async deliver(results: readonly RemoteResult[]): Promise<readonly PendingCall[]> {
     this.#matched(results);
-    if (this.#isRunning) throw isBusy(this.id);
+    if (this.#isRunning) throw busySession(this.id);
     return this.#inOrder(() => this.#take(this.#matched(results)));
   }
 
   /** Gives calls past their deadline an error result. Resolves to the calls still pending. */
   async expire(now: number): Promise<readonly PendingCall[]> {
     if (this.#isRunning) return this.pending;
-    return this.#inOrder(() => this.#take(overdueCallResults(this.pending, now)));
+    return this.#inOrder(() => this.#take(overdueRemoteResults(this.pending, now)));
   }
 
   /** Gives up the pending remote calls and cancels the turn. */
   async abandon(): Promise<ExecutionResult> {
-    if (this.#isRunning) throw isBusy(this.id);
+    if (this.#isRunning) throw busySession(this.id);
     return this.#inOrder(async () => {
-      if (this.#turn.open === undefined) throw waitsForNone(this.id);
+      if (this.#turn.open === undefined) throw sessionWithoutCalls(this.id);
       this.#spent = NO_SPENDING;
       this.#closeCalls();
       const result = this.#tell({ status: 'cancelled' });
@@ -207,13 +214,13 @@ export class Session {
 
   async #run(input: Input, signal: AbortSignal): Promise<ExecutionResult> {
     this.#spent = NO_SPENDING;
-    const watching = watch(this.#options.limits, signal);
+    const watching = watchTurnLimits(this.#options.limits, signal);
     this.#watch = watching;
     try {
       const ended = await this.#takeTurn(input, watching.signal);
       watching.stop(); // the limits cover the agent, not its check
       const checking = { check: this.#options.check, emit: (event: Event) => this.#emit(event) };
-      const result = this.#tell(isWhole(ended, this.#turn) ? await checkedTurn(checking, signal) : ended);
+      const result = this.#tell(isTurnWhole(ended, this.#turn) ? await checkTurn(checking, signal) : ended);
       this.#isRunning = false;
       await this.#outlet.settled();
       return result;
@@ -229,7 +236,7 @@ export class Session {
   async #compact(signal: AbortSignal): Promise<boolean> {
     try {
       await this.#start();
-      const isShorter = await compactOnWish(this.#agent, this.#turn, signal);
+      const isShorter = await compactAgentOnWish(this.#agent, this.#turn, signal);
       await this.#outlet.settled();
       return isShorter;
     } finally {
@@ -239,9 +246,9 @@ export class Session {
 
   #check(input: Input): void {
     const { id, status, pending } = this;
-    if (status === 'running') throw isBusy(id);
+    if (status === 'running') throw busySession(id);
     if ('results' in input) this.#matched(input.results);
-    checkInput(input, { id, pending, canResume: this.#canResume });
+    checkSessionInput(input, { id, pending, canResume: this.#canResume });
   }
 
   async #takeTurn(input: Input, signal: AbortSignal): Promise<TurnOutcome> {
@@ -254,11 +261,11 @@ export class Session {
       this.#turn = new Turn(this.#turn.number + 1);
       const content =
         typeof input.content === 'string' ? [{ type: 'text' as const, text: input.content }] : input.content;
-      addMessage(this.#agent, this.#turn, { role: 'user', content });
+      addTurnMessage(this.#agent, this.#turn, { role: 'user', content });
     }
     await this.#take(answers);
     // A resumed turn does not wait for overdue calls.
-    if ((await this.#take(overdueCallResults(this.pending, Date.now()))).length > 0) return { status: 'suspended' };
+    if ((await this.#take(overdueRemoteResults(this.pending, Date.now()))).length > 0) return { status: 'suspended' };
     if ('resume' in input && areCallsAnswered(this.#agent, this.#turn)) return { status: 'done' };
     this.#isOpen = true;
     return runTurn(this.#agent, this.#turn, signal);
@@ -271,9 +278,9 @@ export class Session {
 
   async #tellStart(): Promise<void> {
     const { past, opening = [] } = this.#options;
-    const start = startOf(this.#options, labelOf(this.#routes.first));
+    const start = sessionStartWithRemoteTools(this.#options, labelOfModel(this.#routes.first));
     if (start !== undefined) this.#emit(start);
-    if (past === undefined) for (const message of opening) addOpening(this.#agent, this.#turn, message);
+    if (past === undefined) for (const message of opening) addTurnOpening(this.#agent, this.#turn, message);
     if (this.#options.system !== undefined) this.conversation.system = this.#options.system;
     await this.#readInstructions();
   }
@@ -295,7 +302,7 @@ export class Session {
     this.#turn.open = open;
     this.#turn.refused = refused;
     this.#total = spentIn({ usage, cost });
-    if (past.model === labelOf(this.#routes.first)) {
+    if (past.model === labelOfModel(this.#routes.first)) {
       if (past.fallback !== undefined) this.#routes.restore(past.fallback);
       this.conversation.recalibrate(past.tokens ?? {});
     }
@@ -312,25 +319,25 @@ export class Session {
     this.#closeCalls();
     this.#turn.messages.length = 0;
     const crashed = failedTurn({ kind: 'aborted', by: 'crash' }, true);
-    const ending = endingOf(wasWaiting ? { status: 'cancelled' } : crashed, []);
+    const ending = turnEndingEvent(wasWaiting ? { status: 'cancelled' } : crashed, []);
     if (ending !== undefined) this.#emit(ending);
     this.#isOpen = false;
   }
 
   #closeCalls(): void {
-    this.#answer(givenUpCallResults(this.pending));
+    this.#answer(givenUpRemoteResults(this.pending));
     const { open } = this.#turn;
     this.#turn.open = undefined;
-    if (open !== undefined) addMessage(this.#agent, this.#turn, { role: 'tool', results: abandonedCalls(open) });
+    if (open !== undefined) addTurnMessage(this.#agent, this.#turn, { role: 'tool', results: abandonedCalls(open) });
   }
 
   #matched(results: readonly RemoteResult[]): readonly Answered[] {
-    return matchedResults(results, { session: this.id, pending: this.pending, known: this.#handedOut });
+    return matchRemoteResults(results, { session: this.id, pending: this.pending, known: this.#handedOut });
   }
 
   async #take(answers: readonly Answered[]): Promise<readonly PendingCall[]> {
     if (answers.length === 0) return this.pending;
-    this.#answer(await boundedResults(answers, this.#options.context));
+    this.#answer(await boundRemoteResults(answers, this.#options.context));
     await this.#outlet.settled();
     return this.pending;
   }
@@ -338,46 +345,39 @@ export class Session {
   #answer(answers: readonly Answered[]): void {
     const { open } = this.#turn;
     if (open === undefined) return;
-    for (const { call, output } of answers) this.#emit(endOf(labelIn(call), output));
-    this.#turn.open = answeredCalls(open, answers);
+    for (const { call, output } of answers) this.#emit(callEndEvent(callLabelIn(call), output));
+    this.#turn.open = answeredRemoteCalls(open, answers);
   }
 
   #tell(outcome: TurnOutcome): ExecutionResult {
     const messages = this.#turn.messages.splice(0);
-    const reason = 'failure' in outcome ? describe(outcome.failure) : undefined;
-    const ending = endingOf(outcome, this.conversation.messages);
+    const reason = 'failure' in outcome ? { reason: describe(outcome.failure) } : {};
+    const ending = turnEndingEvent(outcome, this.conversation.messages);
     if (ending !== undefined) this.#emit(ending);
     this.#isOpen = ending === undefined;
     this.#ending = outcome.status === 'suspended' ? undefined : outcome.status;
     this.#canResume = outcome.status !== 'done';
     for (const { callId } of this.pending) this.#handedOut.add(callId);
-    this.#emit({
-      type: 'session_end',
-      outcome: outcome.status,
-      ...(reason !== undefined && { reason }),
-      messages,
-      ...this.#spent,
-    });
+    this.#emit({ type: 'session_end', outcome: outcome.status, ...reason, messages, ...this.#spent });
     const { denials, refused } = this.#turn;
-    const told = { outcome, messages, pending: this.pending, denials, refused: refused?.calls ?? [] };
-    return { ...told, ...this.#spent };
+    return { outcome, messages, pending: this.pending, denials, refused: refused?.calls ?? [], ...this.#spent };
   }
 
   /** Emits a bug as the ending of the turn. The caller throws the error, even if the ending cannot be stored. */
   async #tellBug(error: unknown): Promise<void> {
-    const message = error instanceof Error ? error.message : String(error);
-    this.#tell({ status: 'error', failure: { kind: 'internal', message } });
+    const failure = { kind: 'internal' as const, message: error instanceof Error ? error.message : String(error) };
+    this.#tell({ status: 'error', failure });
     await bestEffort(this.#outlet.settled());
   }
 
   #emit(event: Event): void {
-    emit(this.#agent, this.#turn, event);
+    emitTurnEvent(this.#agent, this.#turn, event);
   }
 
   /** Resolves when all events are durable; throws as soon as the signal is aborted. */
   async #settled(signal: AbortSignal): Promise<void> {
     if (this.#options.store === undefined && this.#options.outlet === undefined) return;
-    await unlessAborted(this.#outlet.settled(), signal);
+    await unlessTurnAborted(this.#outlet.settled(), signal);
   }
 
   /** Adds the usage of a request to the totals, and tells it. Returns its cost in US dollars. */
@@ -385,14 +385,14 @@ export class Session {
     const { price, contextTokens: window } = this.#routes.current;
     const { ratio } = this.conversation;
     const figures = { ...(estimate !== undefined && { estimate }), ...(ratio !== undefined && { ratio }) };
-    const { cost, event } = chargeTo({ total: this.#total, window, ...figures }, usage, price);
+    const { cost, event } = chargeToTally({ total: this.#total, window, ...figures }, usage, price);
     this.#book(usage);
     this.#emit(event);
     return cost;
   }
 
   #book(usage: Usage): void {
-    const request = priced(usage, this.#routes.current.price);
+    const request = pricedUsage(usage, this.#routes.current.price);
     this.#spent = sumSpent(this.#spent, request);
     this.#total = sumSpent(this.#total, request);
   }

@@ -7,13 +7,13 @@ import { type Event, EVENTS } from '@drover/protocol/events';
 import type { Failure } from '@drover/protocol/failures';
 import type { ModelRequest } from '@drover/protocol/model';
 import type { Usage } from '@drover/protocol/messages';
-import { type Answer, ask, type Ask, type Asking, type AskNotes } from '../agent/ask.ts';
-import { unhurried } from '../agent/limits.ts';
+import { type Answer, askForAnswer, type Ask, type Asking, type AskNotes } from '../agent/ask.ts';
+import { withoutIdleLimit } from '../agent/limits.ts';
 import { DroverError } from '../errors.ts';
-import { labelOf, type ModelRoute } from '../model/fallback.ts';
+import { labelOfModel, type ModelRoute } from '../model/fallback.ts';
 import type { Admission } from '../model/spending/admission.ts';
 import type { Spent } from '../model/spending/spent.ts';
-import { chargeTo, type Tally } from '../model/spending/tally.ts';
+import { chargeToTally, type Tally } from '../model/spending/tally.ts';
 
 /** A request as data. The run sets its output limit when it is admitted. */
 export type AskOrder = Pick<
@@ -38,13 +38,13 @@ export type AskResult = {
 export type AskHooks = AskNotes & { readonly emit: (event: Event) => void };
 
 /** The task's side: takes answers from its run. */
-export function askOver(link: {
+export function askRunOverLink(link: {
   readonly ask: (order: AskOrder, hooks: AskHooks, signal: AbortSignal) => Promise<AskResult>;
   readonly emit: (event: Event, place: Asking['place']) => void;
 }): Ask {
   return async (asking, signal) => {
     const hooks = { ...asking.notes, emit: (event: Event) => link.emit(event, asking.place) };
-    const asked = await link.ask(orderOf(asking), hooks, signal);
+    const asked = await link.ask(askOrderOfTask(asking), hooks, signal);
     asking.patience.left = asked.patience;
     asked.charges.forEach(asking.book);
     if ('answer' in asked) return asked.answer;
@@ -53,7 +53,7 @@ export function askOver(link: {
   };
 }
 
-function orderOf(asking: Asking): AskOrder {
+function askOrderOfTask(asking: Asking): AskOrder {
   const { place, idleMs, isShown, fallsBack, inputTokens, inputTokensMax, outputTokensMax, retry, tally } = asking;
   return {
     place,
@@ -65,7 +65,7 @@ function orderOf(asking: Asking): AskOrder {
     outputTokensMax,
     retry,
     tally,
-    model: labelOf(asking.route),
+    model: labelOfModel(asking.route),
     request: asking.request(outputTokensMax),
     patience: asking.patience.left,
     keepsPartial: asking.keep !== undefined,
@@ -73,7 +73,7 @@ function orderOf(asking: Asking): AskOrder {
 }
 
 /** The run's side: makes a request. */
-export async function askHere(
+export async function askForTaskHere(
   order: AskOrder,
   { route, admission, hooks }: { readonly route: ModelRoute; readonly admission: Admission; readonly hooks: AskHooks },
   signal: AbortSignal,
@@ -91,11 +91,11 @@ export async function askHere(
     ...order,
     route,
     request: (outputTokensMax: number) => ({ ...order.request, outputTokensMax }),
-    admission: announced(unhurried(admission, hooks.progress), hooks.admitted),
+    admission: announceTaskRequest(withoutIdleLimit(admission, hooks.progress), hooks.admitted),
     patience,
     emit: order.isShown ? told : () => undefined,
     spend: (usage: Usage) => {
-      const charge = chargeTo(tally, usage, route.price);
+      const charge = chargeToTally(tally, usage, route.price);
       ({ tally } = charge);
       charges.push(usage);
       hooks.emit(charge.event);
@@ -104,7 +104,7 @@ export async function askHere(
     ...(order.keepsPartial && { keep: (partial: Omit<Answer, 'notes'>) => void (kept.partial = partial) }),
   };
   try {
-    const answer = await ask(requesting, signal);
+    const answer = await askForAnswer(requesting, signal);
     return { answer, charges, total: tally.total, patience: patience.left };
   } catch (error) {
     if (!(error instanceof DroverError)) throw error;
@@ -112,7 +112,7 @@ export async function askHere(
   }
 }
 
-function announced({ admit }: Admission, onAdmitted: () => void): Admission {
+function announceTaskRequest({ admit }: Admission, onAdmitted: () => void): Admission {
   return {
     admit: async (wanted, signal) => {
       const admitted = await admit(wanted, signal);

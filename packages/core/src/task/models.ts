@@ -16,9 +16,9 @@ export type RunModels = {
 
 /** The coordinator's models, for its session. */
 export function coordinatorRoute(models: RunModels): ModelRoute & Pick<ModelSpec, 'charsPerToken'> & Fallbacks {
-  const [first, ...fallbacks] = models.roles.plan.map((label) => routeOf(openModel(models, label)));
+  const [first, ...fallbacks] = models.roles.plan.map((label) => routeOfTaskModel(openModelOfTask(models, label)));
   if (first === undefined) throw new Error('the role plan has no model');
-  const { charsPerToken } = openModel(models, models.roles.plan[0] ?? '').spec;
+  const { charsPerToken } = openModelOfTask(models, models.roles.plan[0] ?? '').spec;
   return { ...first, fallbacks, ...(charsPerToken !== undefined && { charsPerToken }) };
 }
 
@@ -29,28 +29,28 @@ export function taskModels(models: RunModels, task: PlannedTask): Pick<TaskSpec,
   const { work, review = [] } = models.roles;
   const named = task.model === review[0] ? review : [task.model ?? ''];
   const labels = task.model === undefined ? work : named;
-  const [model, ...fallbacks] = labels.map((label) => openModel(models, label).spec);
+  const [model, ...fallbacks] = labels.map((label) => openModelOfTask(models, label).spec);
   if (model === undefined) throw new Error('the role work has no model');
   return { model, ...(fallbacks.length > 0 && { fallbacks }) };
 }
 
 /** Whether the worker of the task can read what the coordinator's requests left in the provider's cache. */
-export function sharesCache({ roles }: RunModels, { model = roles.work[0] }: PlannedTask): boolean {
+export function doTaskModelsShareCache({ roles }: RunModels, { model = roles.work[0] }: PlannedTask): boolean {
   return model === roles.plan[0];
 }
 
 /** An opened model, by its label. */
-export function modelRoute(models: RunModels, label: string): ModelRoute {
-  return routeOf(openModel(models, label));
+export function modelRouteOfTask(models: RunModels, label: string): ModelRoute {
+  return routeOfTaskModel(openModelOfTask(models, label));
 }
 
-function openModel({ open }: RunModels, label: string): OpenModel {
+function openModelOfTask({ open }: RunModels, label: string): OpenModel {
   const found = open.get(label);
   if (found === undefined) throw new Error(`the run has not opened the model ${label}`);
   return found;
 }
 
-function routeOf({ spec, provider }: OpenModel): ModelRoute {
+function routeOfTaskModel({ spec, provider }: OpenModel): ModelRoute {
   const { name: model, contextTokens, outputTokensMax, price } = spec;
   return { provider, model, contextTokens, outputTokensMax, ...(price !== undefined && { price }) };
 }

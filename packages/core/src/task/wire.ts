@@ -18,7 +18,7 @@
 
 import { MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import type { Question } from '../agent/calls/calls.ts';
-import { failureOf } from '../agent/limits.ts';
+import { turnFailureOfSignal } from '../agent/limits.ts';
 import type { Decision } from '@drover/protocol/events';
 import { DroverError } from '../errors.ts';
 import type { Failure } from '@drover/protocol/failures';
@@ -43,28 +43,30 @@ export type Line = {
   readonly close: () => void;
 };
 
-export function linkOver({ port }: { readonly port: WirePort }, thread: number): Line {
+export function taskLinkOverWire({ port }: { readonly port: WirePort }, thread: number): Line {
   const wire = new ThreadEnd(port);
   wire.send({ type: 'begin', thread });
   wire.flush();
   const ask = async (order: AskOrder, hooks: AskHooks, signal: AbortSignal): Promise<AskResult> => {
-    const reply = await wire.ask({ type: 'ask', order }, signal, { onNews: (news) => tellNews(news, hooks) });
-    if (reply.type !== 'answered') throw unexpected(reply);
+    const reply = await wire.ask({ type: 'ask', order }, signal, {
+      onNews: (news) => tellNewsOverTaskWire(news, hooks),
+    });
+    if (reply.type !== 'answered') throw unexpectedTaskReply(reply);
     return reply.result;
   };
   const question = async (asked: Question, signal: AbortSignal): Promise<Decision> => {
     const reply = await wire.ask({ type: 'question', question: asked }, signal);
-    if (reply.type !== 'decision') throw unexpected(reply);
+    if (reply.type !== 'decision') throw unexpectedTaskReply(reply);
     return reply.decision;
   };
   const callServed: CallServed = async (call, { onDelta }, signal) => {
     const reply = await wire.ask({ type: 'served', call }, signal, { onDelta });
-    if (reply.type !== 'output') throw unexpected(reply);
+    if (reply.type !== 'output') throw unexpectedTaskReply(reply);
     return reply.output;
   };
   return {
     link: {
-      emit: (event, { turn, step }) => wire.send({ type: 'event', event, step: stepOf(turn, step) }),
+      emit: (event, { turn, step }) => wire.send({ type: 'event', event, step: stepOnTaskWire(turn, step) }),
       settled: async () => void (await wire.ask({ type: 'settled' }, NEVER)),
       ask,
       question,
@@ -85,15 +87,15 @@ export function linkOver({ port }: { readonly port: WirePort }, thread: number):
 
 const NEVER = new AbortController().signal;
 
-function stepOf(turn: number | undefined, step: number | undefined): Step {
+function stepOnTaskWire(turn: number | undefined, step: number | undefined): Step {
   return { ...(turn !== undefined && { turn }), ...(step !== undefined && { step }) };
 }
 
-function unexpected({ type }: Reply): Error {
+function unexpectedTaskReply({ type }: Reply): Error {
   return new Error(`a reply of the wrong kind: ${type}`);
 }
 
-function tellNews(news: News, hooks: AskHooks): void {
+function tellNewsOverTaskWire(news: News, hooks: AskHooks): void {
   if (typeof news === 'object') hooks.calling(news.calling);
   else hooks[news]();
 }
@@ -133,7 +135,7 @@ class ThreadEnd {
 
   /** Queues a message, to be sent in one batch with others of the next few milliseconds. */
   send(message: FromTask): void {
-    if (!joined(this.#batch, message)) this.#batch.push(message);
+    if (!joinTaskWireDeltas(this.#batch, message)) this.#batch.push(message);
     this.#due ??= setTimeout(() => this.flush(), WAIT_MS);
   }
 
@@ -146,12 +148,12 @@ class ThreadEnd {
   }
 
   async ask(request: Request, signal: AbortSignal, meanwhile: Meanwhile = {}): Promise<Answered> {
-    if (this.#isClosed) throw gone();
+    if (this.#isClosed) throw taskWireGone();
     this.#lastId += 1;
     const id = this.#lastId;
     const waiting: Waiting = { ...Promise.withResolvers<Answered>(), ...meanwhile };
     this.#waiting.set(id, waiting);
-    const withdraw = () => this.#withdraw(id, failureOf(signal));
+    const withdraw = () => this.#withdraw(id, turnFailureOfSignal(signal));
     this.send({ type: 'request', id, request });
     if (signal.aborted) withdraw();
     // Flush on the next tick, together with other requests of this tick.
@@ -175,8 +177,8 @@ class ThreadEnd {
     this.flush();
     this.#isClosed = true;
     this.#port.close();
-    this.#stop.abort(gone());
-    for (const { reject } of this.#waiting.values()) reject(gone());
+    this.#stop.abort(taskWireGone());
+    for (const { reject } of this.#waiting.values()) reject(taskWireGone());
     this.#waiting.clear();
   }
 
@@ -203,22 +205,22 @@ class ThreadEnd {
 
 const GONE: Failure = { kind: 'aborted', by: 'shutdown' };
 
-function gone(): DroverError {
+function taskWireGone(): DroverError {
   return new DroverError(GONE);
 }
 
 /** Appends a delta to the previous message if both belong to the same block. Returns whether it did. */
-function joined(batch: FromTask[], message: FromTask): boolean {
+function joinTaskWireDeltas(batch: FromTask[], message: FromTask): boolean {
   const last = batch.at(-1);
   if (last?.type !== 'event' || message.type !== 'event') return false;
-  if (!('delta' in last.event) || !('delta' in message.event) || !sameBlock(last, message)) return false;
+  if (!('delta' in last.event) || !('delta' in message.event) || !isSameBlockOnTaskWire(last, message)) return false;
   batch[batch.length - 1] = { ...last, event: { ...last.event, delta: last.event.delta + message.event.delta } };
   return true;
 }
 
 type SentEvent = Extract<FromTask, { type: 'event' }>;
 
-function sameBlock({ event: a, step: at }: SentEvent, { event: b, step }: SentEvent): boolean {
+function isSameBlockOnTaskWire({ event: a, step: at }: SentEvent, { event: b, step }: SentEvent): boolean {
   if (a.type !== b.type || at.turn !== step.turn || at.step !== step.step) return false;
   if ('callId' in a && 'callId' in b) return a.callId === b.callId;
   return 'part' in a && 'part' in b && a.part === b.part;
@@ -242,7 +244,7 @@ export type Ear = {
   readonly onFell: () => void;
 };
 
-export function serveTask(port: WirePort, link: TaskLink, ear: Ear): Served {
+export function serveTaskWire(port: WirePort, link: TaskLink, ear: Ear): Served {
   const end = new RunEnd(port, link, ear);
   return { stop: (failure) => end.stop(failure), hear: () => end.hear(), close: (last) => end.close(last) };
 }
@@ -279,7 +281,7 @@ class RunEnd {
     if (last === 'heard') this.hear();
     this.#isClosed = true;
     this.#port.close();
-    for (const withdrawn of this.#ending.values()) withdrawn.abort(gone());
+    for (const withdrawn of this.#ending.values()) withdrawn.abort(taskWireGone());
     this.#requests.clear();
   }
 
@@ -314,7 +316,7 @@ class RunEnd {
     const withdrawn = new AbortController();
     this.#requests.set(id, withdrawn);
     if (request.type !== 'ask') this.#ending.set(id, withdrawn);
-    const reply = await this.#replyTo(id, request, withdrawn.signal).catch(failed);
+    const reply = await this.#replyTo(id, request, withdrawn.signal).catch(failedTaskReply);
     this.#requests.delete(id);
     this.#ending.delete(id);
     this.#post({ type: 'reply', id, reply });
@@ -356,7 +358,7 @@ class RunEnd {
 }
 
 // Bugs in the run are reported to the task too: without a reply it would wait forever.
-function failed(error: unknown): Reply {
+function failedTaskReply(error: unknown): Reply {
   if (error instanceof DroverError) return { type: 'failed', failure: error.failure };
   const message = error instanceof Error ? error.message : String(error);
   return { type: 'failed', failure: { kind: 'internal', message } };

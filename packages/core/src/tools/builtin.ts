@@ -15,7 +15,7 @@ import { submitPlan, type CarryOut } from './submit-plan.ts';
 import { submitResult } from './submit-result.ts';
 import { skillTools } from './skill.ts';
 import type { Skill } from '../skills/skill.ts';
-import { definitionOf, type Tool } from './tool.ts';
+import { toolDefinitionOf, type Tool } from './tool.ts';
 import { write } from './write.ts';
 
 export const builtinTools: readonly Tool[] = [read, write, edit, list, glob, grep, shell, git];
@@ -24,19 +24,19 @@ export const builtinTools: readonly Tool[] = [read, write, edit, list, glob, gre
 export const sessionTools: readonly Tool[] = [...builtinTools, commit];
 
 /** Tools of a run. Coordinator and workers declare the same ones; each is refused the tools of the other. */
-export function runTools(carryOut: CarryOut, skills: readonly Skill[] = []): readonly Tool[] {
+export function builtinRunTools(carryOut: CarryOut, skills: readonly Skill[] = []): readonly Tool[] {
   return [...builtinTools, submitPlan(carryOut), submitResult, ...skillTools(skills)];
 }
 
 /** Returns the tool definitions of a run, the same for the coordinator and all workers. Those of servers come last. */
-export function runDefinitions(
+export function builtinRunDefinitions(
   skills: readonly Skill[] = [],
   served: readonly ServedTool[] = [],
 ): readonly ToolDefinition[] {
-  const tools = [...runTools(unplanned, skills), ...servedTools(served, unplanned)];
-  return tools.filter(({ served }) => served?.isDeferred !== true).map(definitionOf);
+  const tools = [...builtinRunTools(refuseToolWithoutPlan, skills), ...servedTools(served, refuseToolWithoutPlan)];
+  return tools.filter(({ served }) => served?.isDeferred !== true).map(toolDefinitionOf);
 }
 
-async function unplanned(): Promise<never> {
+async function refuseToolWithoutPlan(): Promise<never> {
   throw new Error('a tool that is only declared was called');
 }

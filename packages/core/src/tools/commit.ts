@@ -10,8 +10,8 @@
 
 import * as z from 'zod/mini';
 import { ToolError } from '../errors.ts';
-import { inside } from './files/paths.ts';
-import { runChild } from './process/child.ts';
+import { toolPathInside } from './files/paths.ts';
+import { runChildProcess } from './process/child.ts';
 import { defineTool, type ToolContext } from './tool.ts';
 
 const TIMEOUT_MS = 120_000;
@@ -45,26 +45,29 @@ export const commit = defineTool({
   alone: true,
   subject: ({ message }) => message.split('\n', 1)[0] ?? '',
   async run({ message, paths = [] }, context) {
-    const places = await Promise.all(paths.map((path) => inside(context.cwd, path)));
+    const places = await Promise.all(paths.map((path) => toolPathInside(context.cwd, path)));
     const named = places.length === 0 ? ['.'] : places.map(({ shown }) => `:(literal)${shown}`);
-    const nested = await nestedRepositories(context);
-    const off = await filtersOff(context);
+    const nested = await nestedRepositoriesForCommitTool(context);
+    const off = await commitToolFiltersOff(context);
     const pathspecs = ['--', ...named, ...nested.map((path) => `:(exclude,literal)${path}`)];
-    await git([...off, 'add', '--all', ...pathspecs], context);
-    const made = await git([...off, 'commit', '--no-verify', '--message', message, ...pathspecs], context);
+    await runGitForCommitTool([...off, 'add', '--all', ...pathspecs], context);
+    const made = await runGitForCommitTool(
+      [...off, 'commit', '--no-verify', '--message', message, ...pathspecs],
+      context,
+    );
     return [made.trim(), ...nested.map((path) => `${path} is a repository of its own, and is left out`)].join('\n');
   },
 });
 
 /** Settings that disable every filter but the known ones. Throws ToolError if a file of the folder has one of those. */
-async function filtersOff(context: ToolContext): Promise<readonly string[]> {
+async function commitToolFiltersOff(context: ToolContext): Promise<readonly string[]> {
   const off = new Set<string>();
-  const listed = await git(['config', '-z', '--get-regexp', FILTER_KEYS], context, [1]);
-  for (const [name, command] of filtersIn(listed)) {
+  const listed = await runGitForCommitTool(['config', '-z', '--get-regexp', FILTER_KEYS], context, [1]);
+  for (const [name, command] of commitToolFiltersIn(listed)) {
     if (command === '' || KNOWN_FILTER.test(command)) continue;
     if (!/^[\w.-]+$/.test(name))
       throw new ToolError(`the filter '${name}' has a name that this tool cannot check; ${BY_HAND}`);
-    const files = await git(
+    const files = await runGitForCommitTool(
       ['ls-files', '-z', '--cached', '--others', '--exclude-standard', `:(attr:filter=${name})`],
       context,
     );
@@ -81,7 +84,7 @@ async function filtersOff(context: ToolContext): Promise<readonly string[]> {
 }
 
 /** Names and commands. Each entry of git is the key, a newline and the value. */
-function filtersIn(listed: string): readonly (readonly [name: string, command: string])[] {
+function commitToolFiltersIn(listed: string): readonly (readonly [name: string, command: string])[] {
   return listed.split('\0').flatMap((entry) => {
     const end = entry.indexOf('\n');
     const name = /^filter\.(.*)\.\w+$/s.exec(end === -1 ? entry : entry.slice(0, end))?.[1];
@@ -90,8 +93,8 @@ function filtersIn(listed: string): readonly (readonly [name: string, command: s
 }
 
 /** Lists untracked repositories and submodules without entering them. */
-async function nestedRepositories(context: ToolContext): Promise<readonly string[]> {
-  const listed = await git(['ls-files', '-z', '--others', '--stage', '--exclude-standard'], context);
+async function nestedRepositoriesForCommitTool(context: ToolContext): Promise<readonly string[]> {
+  const listed = await runGitForCommitTool(['ls-files', '-z', '--others', '--stage', '--exclude-standard'], context);
   return listed.split('\0').flatMap((line) => {
     const submodule = /^160000 [0-9a-f]+ \d\t(.*)$/s.exec(line)?.[1];
     if (submodule !== undefined) return [submodule];
@@ -99,14 +102,14 @@ async function nestedRepositories(context: ToolContext): Promise<readonly string
   });
 }
 
-async function git(
+async function runGitForCommitTool(
   args: readonly string[],
   context: ToolContext,
   mayExitWith: readonly number[] = [],
 ): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  const end = await runChild(
+  const end = await runChildProcess(
     {
       file: 'git',
       args: ['--no-pager', ...SETTINGS, ...args],

@@ -11,12 +11,12 @@ import * as z from 'zod/mini';
 import { ToolError } from '../errors.ts';
 import { quoted } from '@drover/sandbox/sandbox';
 import type { SandboxPolicy } from '@drover/sandbox/policy';
-import { type ChildEnd, runChild } from './process/child.ts';
-import { commandEnvironment } from './process/git-environment.ts';
+import { type ChildEnd, runChildProcess } from './process/child.ts';
+import { gitSafeCommandEnvironment } from './process/git-environment.ts';
 import { runShell } from './process/run-shell.ts';
 import { Capture } from './output/capture.ts';
-import { readablePlace } from './files/paths.ts';
-import { defineTool, outputFile, type ToolContext } from './tool.ts';
+import { readableToolPath } from './files/paths.ts';
+import { defineTool, toolOutputFile, type ToolContext } from './tool.ts';
 
 const TIMEOUT_MS = 60_000;
 const COMMITS = 20;
@@ -37,26 +37,29 @@ export const git = defineTool({
   repeatable: true,
   subject: ({ action, path }) => (path === undefined ? action : `${action} ${path}`),
   async run({ action, path, staged = false, revision, count = COMMITS }, context) {
-    const revisions = revision === undefined ? [] : [asRevision(revision)];
-    const { shown } = path === undefined ? { shown: undefined } : await readablePlace(path, context);
-    const paths = pathspecs(shown, context);
-    const filters = await filtersOff(context);
+    const revisions = revision === undefined ? [] : [gitToolRevision(revision)];
+    const { shown } = path === undefined ? { shown: undefined } : await readableToolPath(path, context);
+    const paths = gitToolPathspecs(shown, context);
+    const filters = await gitToolFiltersOff(context);
     switch (action) {
       case 'status':
-        return told(await ask([...filters, ...STATUS, ...paths], context), 'clean');
+        return gitToolAnswer(await askGitForTool([...filters, ...STATUS, ...paths], context), 'clean');
       case 'diff':
-        return told(
-          await ask([...filters, ...DIFF, ...(staged ? ['--cached'] : []), ...revisions, ...paths], context),
+        return gitToolAnswer(
+          await askGitForTool([...filters, ...DIFF, ...(staged ? ['--cached'] : []), ...revisions, ...paths], context),
           'no differences',
         );
       case 'log':
-        return told(await ask([...LOG, `--max-count=${count}`, ...revisions, ...paths], context), 'no commits');
+        return gitToolAnswer(
+          await askGitForTool([...LOG, `--max-count=${count}`, ...revisions, ...paths], context),
+          'no commits',
+        );
     }
   },
 });
 
 /** Returns pathspecs for a literal path, without the paths that rules deny to read. */
-function pathspecs(path: string | undefined, { denied }: ToolContext): readonly string[] {
+function gitToolPathspecs(path: string | undefined, { denied }: ToolContext): readonly string[] {
   const excluded = (denied?.patterns ?? []).map((pattern) => `:(exclude,glob)${pattern}`);
   if (path === undefined && excluded.length === 0) return [];
   return ['--', `:(literal)${path ?? '.'}`, ...excluded];
@@ -99,19 +102,19 @@ const ENVIRONMENT = {
 };
 
 // Rejects revisions that git would read as an option.
-function asRevision(revision: string): string {
+function gitToolRevision(revision: string): string {
   if (/^[\w@^:][\w@^~:./{}+-]*$/.test(revision)) return revision;
   throw new ToolError(`${JSON.stringify(revision)} is not a revision`);
 }
 
-function told(text: string, nothing: string): string {
+function gitToolAnswer(text: string, nothing: string): string {
   const trimmed = text.trimEnd();
   return trimmed === '' ? nothing : trimmed;
 }
 
 // Filters have arbitrary names, so list the configured ones first.
-async function filtersOff(context: ToolContext): Promise<readonly string[]> {
-  const answer = await ask(['config', '--name-only', '--get-regexp', '^filter\\.'], context, [1]);
+async function gitToolFiltersOff(context: ToolContext): Promise<readonly string[]> {
+  const answer = await askGitForTool(['config', '--name-only', '--get-regexp', '^filter\\.'], context, [1]);
   const drivers = new Set(answer.split('\n').map((line) => line.replace(/\.[^.]*$/, '')));
   drivers.delete('');
   if (drivers.size > FILTERS_MAX) throw new ToolError('the repository configures too many filters');
@@ -122,15 +125,15 @@ async function filtersOff(context: ToolContext): Promise<readonly string[]> {
   );
 }
 
-async function ask(
+async function askGitForTool(
   args: readonly string[],
   context: ToolContext,
   mayExitWith: readonly number[] = [],
 ): Promise<string> {
   const whole = ['--no-pager', ...OFF, ...args];
   const { end, text, complaint } = await (context.sandbox === undefined
-    ? askOutside(whole, context)
-    : askInside(whole, context, context.sandbox));
+    ? askGitOutsideSandbox(whole, context)
+    : askGitInsideSandbox(whole, context, context.sandbox));
   if (end.endedBy === 'abort') throw new ToolError('interrupted');
   if (end.endedBy === 'timeout') throw new ToolError(`git was stopped after ${TIMEOUT_MS / 1_000} s`);
   if (end.exitCode === 0 || mayExitWith.includes(end.exitCode ?? -1)) return text;
@@ -139,11 +142,11 @@ async function ask(
 
 type GitAnswer = { readonly end: ChildEnd; readonly text: string; readonly complaint: string };
 
-async function askOutside(args: readonly string[], context: ToolContext): Promise<GitAnswer> {
-  const answer = new Capture(outputFile(context));
-  const problem = new Capture(`${outputFile(context)}.stderr`);
+async function askGitOutsideSandbox(args: readonly string[], context: ToolContext): Promise<GitAnswer> {
+  const answer = new Capture(toolOutputFile(context));
+  const problem = new Capture(`${toolOutputFile(context)}.stderr`);
   const outer = Object.entries(context.env).filter(([name]) => !name.startsWith('GIT_'));
-  const end = await runChild(
+  const end = await runChildProcess(
     {
       file: 'git',
       args,
@@ -161,14 +164,18 @@ async function askOutside(args: readonly string[], context: ToolContext): Promis
 }
 
 // A sandbox has one stream of output, so stderr is kept apart until git has failed.
-async function askInside(args: readonly string[], context: ToolContext, sandbox: SandboxPolicy): Promise<GitAnswer> {
+async function askGitInsideSandbox(
+  args: readonly string[],
+  context: ToolContext,
+  sandbox: SandboxPolicy,
+): Promise<GitAnswer> {
   const { cwd, callId, signal } = context;
-  const answer = new Capture(outputFile(context));
+  const answer = new Capture(toolOutputFile(context));
   // The folder's owner may have no name inside the sandbox. No program that git could run there gets out.
   const command = ['git', '-c', 'safe.directory=*', ...args].map(quoted).join(' ');
   const settings = Object.entries(ENVIRONMENT).map(([name, value]) => `${name}=${quoted(value)}`);
   const script = `{ e=$(${settings.join(' ')} ${command} 2>&1 >&3); c=$?; } 3>&1; [ $c = 0 ] || printf %s "$e"; exit $c`;
-  const env = commandEnvironment(context.env);
+  const env = gitSafeCommandEnvironment(context.env);
   const onOutput = (chunk: Buffer) => answer.write(chunk);
   const end = await runShell({ script, cwd, env, sandbox, callId, timeoutMs: TIMEOUT_MS, onOutput }, signal);
   const { text } = await answer.finish();

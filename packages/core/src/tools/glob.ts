@@ -2,8 +2,8 @@
 
 import { relative } from 'node:path';
 import * as z from 'zod/mini';
-import { readablePlace, tidyPath } from './files/paths.ts';
-import { askRipgrep, namePattern } from './files/ripgrep.ts';
+import { readableToolPath, tidyToolPath } from './files/paths.ts';
+import { askRipgrep, ripgrepNamePattern } from './files/ripgrep.ts';
 import { defineTool } from './tool.ts';
 
 const PATHS_MAX = 500;
@@ -17,10 +17,10 @@ export const glob = defineTool({
   }),
   access: 'read',
   repeatable: true,
-  subject: ({ path = '.' }) => tidyPath(path),
+  subject: ({ path = '.' }) => tidyToolPath(path),
   async run({ pattern, path = '.' }, context) {
-    const place = await readablePlace(path, context);
-    const { args, matches } = namePattern(pattern);
+    const place = await readableToolPath(path, context);
+    const { args, matches } = ripgrepNamePattern(pattern);
     const found: string[] = [];
     let more = 0;
     await askRipgrep({ args: ['--files', ...args], place }, context, (file) => {

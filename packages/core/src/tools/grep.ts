@@ -2,8 +2,8 @@
 
 import { relative } from 'node:path';
 import * as z from 'zod/mini';
-import { readablePlace, tidyPath } from './files/paths.ts';
-import { askRipgrep, namePattern } from './files/ripgrep.ts';
+import { readableToolPath, tidyToolPath } from './files/paths.ts';
+import { askRipgrep, ripgrepNamePattern } from './files/ripgrep.ts';
 import { defineTool } from './tool.ts';
 
 const LINES_MAX = 300;
@@ -23,10 +23,10 @@ export const grep = defineTool({
   }),
   access: 'read',
   repeatable: true,
-  subject: ({ path = '.' }) => tidyPath(path),
+  subject: ({ path = '.' }) => tidyToolPath(path),
   async run({ pattern, path = '.', glob = '**', ignoreCase = false, context: around = 0 }, context) {
-    const place = await readablePlace(path, context);
-    const { args, matches } = namePattern(glob);
+    const place = await readableToolPath(path, context);
+    const { args, matches } = ripgrepNamePattern(glob);
     const options = `--line-number --with-filename --no-heading --max-columns=${LINE_CHARS_MAX} --max-columns-preview`;
     const separators = [`--field-match-separator=${MARK}:`, `--field-context-separator=${MARK}-`];
     const wanted = [`--regexp=${pattern}`, `--context=${around}`, ...(ignoreCase ? ['--ignore-case'] : [])];

@@ -5,10 +5,10 @@
 import type { FileHandle } from 'node:fs/promises';
 import * as z from 'zod/mini';
 import { ToolError } from '../errors.ts';
-import { byteSize, isPlainText, unfinishedBytes } from './output/bytes.ts';
-import { openFile } from './files/content.ts';
+import { outputByteSize, isPlainOutput, unfinishedOutputBytes } from './output/bytes.ts';
+import { openToolFile } from './files/content.ts';
 import { OUTPUT_CHARS_MAX } from './output/capture.ts';
-import { type Place, readablePlace, tidyPath } from './files/paths.ts';
+import { type Place, readableToolPath, tidyToolPath } from './files/paths.ts';
 import { defineTool, type ToolOutput } from './tool.ts';
 
 const LINES = 1_000;
@@ -32,29 +32,29 @@ export const read = defineTool({
   }),
   access: 'read',
   repeatable: true,
-  subject: ({ path }) => tidyPath(path),
+  subject: ({ path }) => tidyToolPath(path),
   async run({ path, from = 1, lines = LINES }, context) {
-    const place = await readablePlace(path, context);
-    const { file, stats } = await openFile(place);
+    const place = await readableToolPath(path, context);
+    const { file, stats } = await openToolFile(place);
     try {
-      const start = await firstBytes(file);
-      const mediaType = imageType(start);
-      if (mediaType !== undefined) return await imageOutput(file, place, { mediaType, bytes: stats.size });
-      if (start.includes(0)) throw notText(place, stats.size);
-      return await textOutput(file, place, { from, lines, bytes: stats.size, signal: context.signal });
+      const start = await firstBytesForReadTool(file);
+      const mediaType = imageTypeForReadTool(start);
+      if (mediaType !== undefined) return await imageOutputOfReadTool(file, place, { mediaType, bytes: stats.size });
+      if (start.includes(0)) throw readToolFileIsNotText(place, stats.size);
+      return await textOutputOfReadTool(file, place, { from, lines, bytes: stats.size, signal: context.signal });
     } finally {
       await file.close();
     }
   },
 });
 
-async function firstBytes(file: FileHandle): Promise<Buffer> {
+async function firstBytesForReadTool(file: FileHandle): Promise<Buffer> {
   const { buffer, bytesRead } = await file.read(Buffer.alloc(8_000), 0, 8_000, 0);
   return buffer.subarray(0, bytesRead);
 }
 
 // Detects the type by content, because providers reject an image whose declared type is wrong.
-export function imageType(start: Buffer): string | undefined {
+export function imageTypeForReadTool(start: Buffer): string | undefined {
   const text = start.toString('latin1', 0, 12);
   if (text.startsWith('\x89PNG\r\n\x1a\n')) return 'image/png';
   if (text.startsWith('\xff\xd8\xff')) return 'image/jpeg';
@@ -62,19 +62,19 @@ export function imageType(start: Buffer): string | undefined {
   return /^RIFF....WEBP/s.test(text) ? 'image/webp' : undefined;
 }
 
-async function imageOutput(
+async function imageOutputOfReadTool(
   file: FileHandle,
   { shown }: Place,
   { mediaType, bytes }: { readonly mediaType: string; readonly bytes: number },
 ): Promise<ToolOutput> {
-  const told = `${shown}: ${mediaType}, ${byteSize(bytes)}`;
-  if (bytes > IMAGE_BYTES_MAX) throw new ToolError(`${told}: too large, at most ${byteSize(IMAGE_BYTES_MAX)}`);
+  const told = `${shown}: ${mediaType}, ${outputByteSize(bytes)}`;
+  if (bytes > IMAGE_BYTES_MAX) throw new ToolError(`${told}: too large, at most ${outputByteSize(IMAGE_BYTES_MAX)}`);
   const data = (await file.readFile()).toString('base64');
   return { output: told, images: [{ type: 'image', mediaType, data }] };
 }
 
-function notText({ shown }: Place, bytes: number): ToolError {
-  return new ToolError(`${shown} is not UTF-8 text (${byteSize(bytes)})`);
+function readToolFileIsNotText({ shown }: Place, bytes: number): ToolError {
+  return new ToolError(`${shown} is not UTF-8 text (${outputByteSize(bytes)})`);
 }
 
 type Wanted = {
@@ -84,14 +84,14 @@ type Wanted = {
   readonly signal: AbortSignal;
 };
 
-async function textOutput(file: FileHandle, place: Place, wanted: Wanted): Promise<string> {
-  const { lines, counted, hasMore } = await linesOf(file, wanted);
-  if (lines.some((line) => !isPlainText(line.bytes))) throw notText(place, wanted.bytes);
+async function textOutputOfReadTool(file: FileHandle, place: Place, wanted: Wanted): Promise<string> {
+  const { lines, counted, hasMore } = await linesForReadTool(file, wanted);
+  if (lines.some((line) => !isPlainOutput(line.bytes))) throw readToolFileIsNotText(place, wanted.bytes);
   if (lines.length === 0) {
     if (counted === 0 && wanted.from === 1) return '(empty file)';
     throw new ToolError(`${place.shown} ends with line ${counted}`);
   }
-  const numbered = lines.map((line, index) => `${wanted.from + index}\t${shownLine(line)}`);
+  const numbered = lines.map((line, index) => `${wanted.from + index}\t${shownLineOfReadTool(line)}`);
   if (wanted.from === 1) numbered[0] = numbered[0]?.replace('\t\uFEFF', '\t') ?? '';
   if (hasMore) numbered.push(`[more lines follow: go on with from=${wanted.from + lines.length}]`);
   return numbered.join('\n');
@@ -101,7 +101,7 @@ async function textOutput(file: FileHandle, place: Place, wanted: Wanted): Promi
 type Line = { readonly bytes: Buffer; readonly length: number };
 type Lines = { readonly lines: readonly Line[]; readonly counted: number; readonly hasMore: boolean };
 
-async function linesOf(file: FileHandle, { from, lines: linesMax, signal }: Wanted): Promise<Lines> {
+async function linesForReadTool(file: FileHandle, { from, lines: linesMax, signal }: Wanted): Promise<Lines> {
   const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
   const lines: Line[] = [];
   let counted = 0; // lines that have ended
@@ -110,7 +110,7 @@ async function linesOf(file: FileHandle, { from, lines: linesMax, signal }: Want
   let length = 0;
   const endLine = () => {
     counted++;
-    if (counted >= from) lines.push(closedLine(kept, length));
+    if (counted >= from) lines.push(closedLineOfReadTool(kept, length));
     shownBytes += Math.min(length, LINE_CHARS_MAX) + 8;
     kept = [];
     length = 0;
@@ -139,14 +139,17 @@ async function linesOf(file: FileHandle, { from, lines: linesMax, signal }: Want
   return { lines, counted, hasMore: false };
 }
 
-function closedLine(parts: readonly Buffer[], length: number): Line {
+function closedLineOfReadTool(parts: readonly Buffer[], length: number): Line {
   const bytes = Buffer.concat(parts);
   // Truncation may have split the last character.
-  return { length, bytes: bytes.length === length ? bytes : bytes.subarray(0, bytes.length - unfinishedBytes(bytes)) };
+  return {
+    length,
+    bytes: bytes.length === length ? bytes : bytes.subarray(0, bytes.length - unfinishedOutputBytes(bytes)),
+  };
 }
 
-function shownLine({ bytes, length }: Line): string {
+function shownLineOfReadTool({ bytes, length }: Line): string {
   const line = bytes.toString('utf8').replace(/\r$/, '');
   if (line.length <= LINE_CHARS_MAX && length === bytes.length) return line;
-  return `${line.slice(0, LINE_CHARS_MAX).toWellFormed()}… [the line has ${byteSize(length)}]`;
+  return `${line.slice(0, LINE_CHARS_MAX).toWellFormed()}… [the line has ${outputByteSize(length)}]`;
 }

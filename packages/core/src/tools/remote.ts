@@ -5,11 +5,11 @@
 //   2. A declaration that is invalid, or that providers would reject, is refused when the tool is declared.
 
 import { fromJSONSchema, registry, type ZodType } from 'zod';
-import { checkTimeout } from '../agent/calls/remote-calls.ts';
+import { checkRemoteTimeout } from '../agent/calls/remote-calls.ts';
 import type { RemoteTool } from '@drover/protocol/events';
 import { UsageError } from '../errors.ts';
 import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json';
-import { type ParsedArguments, parseArguments } from './arguments.ts';
+import { type ParsedArguments, parseToolArguments } from './arguments.ts';
 import type { Tool } from './tool.ts';
 
 // Names that all providers accept.
@@ -25,9 +25,9 @@ export function remoteTool({ name, label, description, schema: given, timeoutMs 
     );
   if (description.length > DESCRIPTION_CHARS_MAX)
     throw new UsageError(`the description of ${name} is longer than ${DESCRIPTION_CHARS_MAX} characters`);
-  checkTimeout(timeoutMs);
-  const schema = checkedSchema(name, given);
-  const input = readSchema(name, schema);
+  checkRemoteTimeout(timeoutMs);
+  const schema = checkRemoteToolSchema(name, given);
+  const input = readRemoteToolSchema(name, schema);
   return {
     name,
     ...(label !== undefined && { label }),
@@ -37,7 +37,7 @@ export function remoteTool({ name, label, description, schema: given, timeoutMs 
     ...(timeoutMs !== undefined && { timeoutMs }),
     // The client decides what the tool may do. Rules with its name still apply.
     access: 'none',
-    parse: (args) => parsed(input, args),
+    parse: (args) => parseRemoteToolInput(input, args),
     subject: (value) => JSON.stringify(value),
     touches: () => [],
     alone: false,
@@ -46,9 +46,9 @@ export function remoteTool({ name, label, description, schema: given, timeoutMs 
   };
 }
 
-function parsed(input: ZodType, args: Json): ParsedArguments {
+function parseRemoteToolInput(input: ZodType, args: Json): ParsedArguments {
   try {
-    return parseArguments(input, args);
+    return parseToolArguments(input, args);
   } catch (error) {
     // A recursive schema lets a model nest arguments without limit.
     if (error instanceof RangeError) return { ok: false, problem: 'they are nested too deep' };
@@ -57,8 +57,8 @@ function parsed(input: ZodType, args: Json): ParsedArguments {
 }
 
 /** Returns a checked copy, which the caller cannot change afterwards. */
-function checkedSchema(name: string, given: Json): JsonObject {
-  const text = jsonOf(name, given);
+function checkRemoteToolSchema(name: string, given: Json): JsonObject {
+  const text = remoteToolJson(name, given);
   if (text.length > SCHEMA_CHARS_MAX)
     throw new UsageError(`the schema of ${name} is longer than ${SCHEMA_CHARS_MAX} characters`);
   const schema = JSON.parse(text) as Json;
@@ -68,7 +68,7 @@ function checkedSchema(name: string, given: Json): JsonObject {
   return schema;
 }
 
-function jsonOf(name: string, given: Json): string {
+function remoteToolJson(name: string, given: Json): string {
   try {
     return JSON.stringify(given) ?? 'null';
   } catch (error) {
@@ -76,7 +76,7 @@ function jsonOf(name: string, given: Json): string {
   }
 }
 
-function readSchema(name: string, schema: JsonObject): ZodType {
+function readRemoteToolSchema(name: string, schema: JsonObject): ZodType {
   try {
     // Use a separate registry for metadata: the global one would keep every tool in memory.
     return fromJSONSchema(schema, { registry: registry() });

@@ -10,9 +10,9 @@ import * as z from 'zod/mini';
 import { ToolError } from '../errors.ts';
 import { Deltas } from './output/deltas.ts';
 import { Capture } from './output/capture.ts';
-import { commandEnvironment } from './process/git-environment.ts';
-import { prepareShell, runShell, type ShellEnd } from './process/run-shell.ts';
-import { defineTool, outputFile, type ToolContext, type ToolEvent } from './tool.ts';
+import { gitSafeCommandEnvironment } from './process/git-environment.ts';
+import { prepareShellProcess, runShell, type ShellEnd } from './process/run-shell.ts';
+import { defineTool, toolOutputFile, type ToolContext, type ToolEvent } from './tool.ts';
 
 const TIMEOUT_MS = 120_000;
 const TIMEOUT_MS_MAX = 1_800_000;
@@ -29,15 +29,16 @@ export const shell = defineTool({
   }),
   access: 'run',
   subject: ({ command }) => command,
-  prepare: (context, likelihood) => prepareShell({ ...context, env: commandEnvironment(context.env) }, likelihood),
-  run: ({ command, timeoutMs = TIMEOUT_MS }, context) => runCommand(command, timeoutMs, context),
+  prepare: (context, likelihood) =>
+    prepareShellProcess({ ...context, env: gitSafeCommandEnvironment(context.env) }, likelihood),
+  run: ({ command, timeoutMs = TIMEOUT_MS }, context) => runShellTool(command, timeoutMs, context),
 });
 
-async function* runCommand(command: string, timeoutMs: number, context: ToolContext): AsyncGenerator<ToolEvent> {
+async function* runShellTool(command: string, timeoutMs: number, context: ToolContext): AsyncGenerator<ToolEvent> {
   if (Buffer.byteLength(command) > COMMAND_BYTES_MAX) {
     throw new ToolError(`the command is longer than ${COMMAND_BYTES_MAX} bytes: write it to a file and run that`);
   }
-  const capture = new Capture(outputFile(context));
+  const capture = new Capture(toolOutputFile(context));
   const deltas = new Deltas();
   // Ends the command if the consumer stops iterating early, which returns from the loop below.
   const left = new AbortController();
@@ -46,7 +47,7 @@ async function* runCommand(command: string, timeoutMs: number, context: ToolCont
     return capture.write(chunk);
   };
   const { cwd, callId, sandbox } = context;
-  const env = commandEnvironment(context.env);
+  const env = gitSafeCommandEnvironment(context.env);
   const running = runShell(
     { script: command, cwd, env, sandbox, callId, timeoutMs, onOutput: keep },
     AbortSignal.any([context.signal, left.signal]),
@@ -59,7 +60,10 @@ async function* runCommand(command: string, timeoutMs: number, context: ToolCont
     const { exitCode, signal, durationMs } = end;
     yield {
       type: 'complete',
-      output: told(text, [...verdict(end, timeoutMs), ...hints({ text, command, end }, context)]),
+      output: shellToolText(text, [
+        ...shellToolVerdict(end, timeoutMs),
+        ...shellToolHints({ text, command, end }, context),
+      ]),
       ...((end.endedBy !== 'itself' || exitCode !== 0) && { isError: true }),
       details: {
         ...(exitCode !== undefined && { exitCode }),
@@ -73,7 +77,7 @@ async function* runCommand(command: string, timeoutMs: number, context: ToolCont
   }
 }
 
-function told(text: string, notes: readonly string[]): string {
+function shellToolText(text: string, notes: readonly string[]): string {
   const trimmed = text.replace(/\n+$/, '');
   const lines = [trimmed === '' ? '(no output)' : trimmed, ...notes.map((note) => `[${note}]`)];
   return lines.join('\n');
@@ -82,11 +86,11 @@ function told(text: string, notes: readonly string[]): string {
 type Ran = { readonly text: string; readonly command: string; readonly end: ShellEnd };
 
 /** Returns the options with which the user could allow what a failed command needed. */
-function hints({ text, command, end }: Ran, { sandbox }: ToolContext): readonly string[] {
+function shellToolHints({ text, command, end }: Ran, { sandbox }: ToolContext): readonly string[] {
   return sandbox === undefined || end.exitCode === 0 ? [] : hintsFor(text, command, sandbox);
 }
 
-function verdict(end: ShellEnd, timeoutMs: number): readonly string[] {
+function shellToolVerdict(end: ShellEnd, timeoutMs: number): readonly string[] {
   if (end.isDiskFull) return ['stopped because the disk is nearly full: remove what is not needed'];
   switch (end.endedBy) {
     case 'abort':

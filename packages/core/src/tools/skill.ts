@@ -34,13 +34,13 @@ function skillTool(skills: readonly Skill[]): Tool {
         throw new ToolError(
           `there is no skill '${name}'; the skills are: ${skills.map((each) => each.name).join(', ')}`,
         );
-      return file === undefined ? bodyOf(skill) : readSkillFile(skill, file);
+      return file === undefined ? skillBodyForAgent(skill) : readSkillFile(skill, file);
     },
   });
 }
 
 /** The instructions of a skill, as the tool and a chat give them to the agent. */
-export function bodyOf({ name, body, shown, files }: Skill): string {
+export function skillBodyForAgent({ name, body, shown, files }: Skill): string {
   const names = files.slice(0, FILES_SHOWN_MAX).map((each) => each.name);
   const more = files.length > FILES_SHOWN_MAX ? ` and ${files.length - FILES_SHOWN_MAX} more` : '';
   const list = names.length === 0 ? [] : [`Files of this skill, in ${shown}: ${names.join(', ')}${more}`];

@@ -12,21 +12,21 @@ const LOOKED_AT_CHARS_MAX = 4_000;
 const TELLING_ARGUMENTS = ['command', 'path', 'query', 'pattern', 'url'];
 
 /** Summarizes the arguments of a call. `name` is the tool's label, or its name. */
-export function inputSummary(name: string, args: Json): string {
-  const telling = isJsonObject(args) ? TELLING_ARGUMENTS.map((key) => args[key]).find(isTold) : undefined;
+export function toolInputSummary(name: string, args: Json): string {
+  const telling = isJsonObject(args) ? TELLING_ARGUMENTS.map((key) => args[key]).find(isToolValueShown) : undefined;
   const text = telling === undefined ? `${name} ${JSON.stringify(args)}` : `${name}: ${telling}`;
-  return oneLine(text, INPUT_SUMMARY_CODE_POINTS_MAX);
+  return toolSummaryLine(text, INPUT_SUMMARY_CODE_POINTS_MAX);
 }
 
-export function outputSummary(text: string): string {
-  return oneLine(text, OUTPUT_SUMMARY_CODE_POINTS_MAX);
+export function toolOutputSummary(text: string): string {
+  return toolSummaryLine(text, OUTPUT_SUMMARY_CODE_POINTS_MAX);
 }
 
-function isTold(value: Json | undefined): value is string {
+function isToolValueShown(value: Json | undefined): value is string {
   return typeof value === 'string' && value.trim() !== '';
 }
 
-function oneLine(text: string, codePointsMax: number): string {
+function toolSummaryLine(text: string, codePointsMax: number): string {
   const looked = text.slice(0, LOOKED_AT_CHARS_MAX);
   const line = stripVTControlCharacters(looked)
     .toWellFormed()

@@ -12,8 +12,8 @@ import { DroverError, ToolError } from '../errors.ts';
 import type { CallLabel } from '@drover/protocol/events';
 import { isJsonObject, type Json } from '@drover/protocol/json';
 import type { ImagePart, ToolDefinition } from '@drover/protocol/messages';
-import { type ParsedArguments, parseArguments } from './arguments.ts';
-import { boundedText, OUTPUT_CHARS_MAX } from './output/capture.ts';
+import { type ParsedArguments, parseToolArguments } from './arguments.ts';
+import { boundOutputText, OUTPUT_CHARS_MAX } from './output/capture.ts';
 import { handled, pause } from '../promises.ts';
 
 // Time that an aborted tool gets to stop before it is abandoned. The shell needs a second to end its processes.
@@ -116,7 +116,7 @@ export type ToolDeclaration<Schema extends $ZodType> = {
 };
 
 export function defineTool<Schema extends $ZodType>(declaration: ToolDeclaration<Schema>): Tool {
-  const input = closed(declaration.input);
+  const input = closeToolSchema(declaration.input);
   let schema: Json | undefined;
   return {
     name: declaration.name,
@@ -129,21 +129,21 @@ export function defineTool<Schema extends $ZodType>(declaration: ToolDeclaration
     ...(declaration.prepare !== undefined && { prepare: declaration.prepare }),
     // Lazy: a command that sends no request needs no schema.
     get schema() {
-      schema ??= jsonSchemaOf(input);
+      schema ??= jsonSchemaOfTool(input);
       return schema;
     },
-    parse: (args) => parseArguments(input, args),
+    parse: (args) => parseToolArguments(input, args),
     subject: (value) => declaration.subject(value as output<Schema>),
     touches: (value) => declaration.touches?.(value as output<Schema>) ?? [],
     execute(value, context) {
       const started = declaration.run(value as output<Schema>, context);
-      return started instanceof Promise ? started.then(asToolOutput) : started;
+      return started instanceof Promise ? started.then(asToolOutputOf) : started;
     },
   };
 }
 
 /** Returns the part of a tool that requests declare. */
-export function definitionOf({ name, description, schema }: Pick<Tool, keyof ToolDefinition>): ToolDefinition {
+export function toolDefinitionOf({ name, description, schema }: Pick<Tool, keyof ToolDefinition>): ToolDefinition {
   return { name, description, schema };
 }
 
@@ -159,7 +159,7 @@ export function createSimpleTool<Schema extends $ZodType>(
 }
 
 /** Returns the path of the file for a call's full output. */
-export function outputFile(context: Pick<ToolContext, 'callId' | 'outputFolder'>): string {
+export function toolOutputFile(context: Pick<ToolContext, 'callId' | 'outputFolder'>): string {
   return join(context.outputFolder, `${context.callId}.txt`);
 }
 
@@ -176,17 +176,17 @@ export async function runTool(tool: Tool, input: Json, call: ToolCall): Promise<
     partial += delta;
     onDelta?.(delta);
   };
-  const work = answerOf(tool, input, { ...context, onDelta: take });
+  const work = toolAnswerOf(tool, input, { ...context, onDelta: take });
   const settled = new AbortController();
   const answer = await Promise.race([
-    work.catch((error: unknown) => failedAnswer(tool.name, error)),
-    deserted(tool.name, context.signal, settled.signal),
+    work.catch((error: unknown) => failedToolAnswer(tool.name, error)),
+    desertTool(tool.name, context.signal, settled.signal),
   ]);
   settled.abort();
 
-  const output = answer.partial === true ? withPartial(partial, answer.output) : answer.output;
+  const output = answer.partial === true ? toolErrorWithPartial(partial, answer.output) : answer.output;
   return {
-    output: await boundedText(output, outputFile(context)),
+    output: await boundOutputText(output, toolOutputFile(context)),
     ...(answer.isError === true && { isError: true }),
     ...(answer.details !== undefined && { details: answer.details }),
     ...(answer.images !== undefined && { images: answer.images }),
@@ -196,10 +196,10 @@ export async function runTool(tool: Tool, input: Json, call: ToolCall): Promise<
 /** `partial`: the deltas so far belong to the output. */
 type Answer = ToolOutput & { readonly partial?: true };
 
-async function answerOf(tool: Tool, input: Json, { onDelta, ...context }: ToolCall): Promise<Answer> {
+async function toolAnswerOf(tool: Tool, input: Json, { onDelta, ...context }: ToolCall): Promise<Answer> {
   if (tool.execute === undefined) throw new ToolError(`${tool.name} is run by the client, not here`);
   const started: unknown = tool.execute(input, context);
-  if (!isAsyncIterable(started)) return answerFrom(tool.name, await started);
+  if (!isToolStream(started)) return toolAnswerFrom(tool.name, await started);
 
   const events = started[Symbol.asyncIterator]();
   for (;;) {
@@ -210,38 +210,38 @@ async function answerOf(tool: Tool, input: Json, { onDelta, ...context }: ToolCa
     if (event['type'] === 'complete') {
       // Not awaited: a call is complete with its answer, even if the tool still cleans up.
       handled(Promise.resolve(events.return?.()));
-      return answerFrom(tool.name, event);
+      return toolAnswerFrom(tool.name, event);
     }
   }
 }
 
 // Checks the returned value at run time: a tool may not follow its type.
-function answerFrom(name: string, given: unknown): Answer {
+function toolAnswerFrom(name: string, given: unknown): Answer {
   if (given === undefined || given === null) throw new ToolError(`${name} returned nothing`);
-  if (!isOutputLike(given)) return { output: textFrom(name, given) };
-  const details = jsonFrom(given.details);
+  if (!isToolOutputLike(given)) return { output: toolTextFrom(name, given) };
+  const details = toolJsonFrom(given.details);
   return {
-    output: textFrom(name, given.output),
+    output: toolTextFrom(name, given.output),
     ...(given.isError === true && { isError: true }),
     ...(details !== undefined && { details }),
     ...(given.images !== undefined && { images: given.images }),
   };
 }
 
-function textFrom(name: string, given: unknown): string {
+function toolTextFrom(name: string, given: unknown): string {
   if (typeof given === 'string') return given;
-  const json = stringified(given);
+  const json = stringifyToolValue(given);
   if (json === undefined) throw new ToolError(`${name} returned something that is neither text nor JSON`);
   return json;
 }
 
 // Details are for views. Invalid or oversized details are dropped and do not fail the call.
-function jsonFrom(details: unknown): Json | undefined {
-  const json = details === undefined ? undefined : stringified(details);
+function toolJsonFrom(details: unknown): Json | undefined {
+  const json = details === undefined ? undefined : stringifyToolValue(details);
   return json === undefined || json.length > DETAILS_CHARS_MAX ? undefined : (JSON.parse(json) as Json);
 }
 
-function stringified(value: unknown): string | undefined {
+function stringifyToolValue(value: unknown): string | undefined {
   try {
     return JSON.stringify(value);
   } catch (error) {
@@ -251,14 +251,14 @@ function stringified(value: unknown): string | undefined {
   }
 }
 
-function failedAnswer(name: string, error: unknown): Answer {
+function failedToolAnswer(name: string, error: unknown): Answer {
   if (error instanceof DroverError) throw error;
   const text = error instanceof Error ? error.message : String(error);
   return { output: error instanceof ToolError ? text : `${name} failed: ${text}`, isError: true, partial: true };
 }
 
 // Resolves only if the tool is still running a grace period after the abort.
-async function deserted(name: string, signal: AbortSignal, settled: AbortSignal): Promise<Answer> {
+async function desertTool(name: string, signal: AbortSignal, settled: AbortSignal): Promise<Answer> {
   await new Promise<void>((resolve) => {
     if (signal.aborted) resolve();
     signal.addEventListener('abort', () => resolve(), { once: true, signal: settled });
@@ -267,31 +267,31 @@ async function deserted(name: string, signal: AbortSignal, settled: AbortSignal)
   return { output: `${name} was interrupted, and did not stop`, isError: true, partial: true };
 }
 
-function withPartial(partial: string, problem: string): string {
+function toolErrorWithPartial(partial: string, problem: string): string {
   if (partial === '') return problem;
   return partial.endsWith('\n') ? partial + problem : `${partial}\n${problem}`;
 }
 
-function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+function isToolStream(value: unknown): value is AsyncIterable<unknown> {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 }
 
-function isOutputLike(value: unknown): value is { output: unknown } & Partial<Omit<ToolOutput, 'output'>> {
+function isToolOutputLike(value: unknown): value is { output: unknown } & Partial<Omit<ToolOutput, 'output'>> {
   return typeof value === 'object' && value !== null && 'output' in value;
 }
 
 // Rejects unknown keys unless the schema says otherwise: a misspelt optional argument must not be dropped silently.
-function closed(schema: $ZodType): $ZodType {
+function closeToolSchema(schema: $ZodType): $ZodType {
   const definition = schema._zod.def;
   if (definition.type !== 'object' || ('catchall' in definition && definition.catchall !== undefined)) return schema;
   return catchall(schema as ZodMiniObject, never());
 }
 
-function jsonSchemaOf(schema: $ZodType): Json {
+function jsonSchemaOfTool(schema: $ZodType): Json {
   const { $schema: _, ...rest } = toJSONSchema(schema, { io: 'input' });
   return rest as Json;
 }
 
-function asToolOutput(answer: string | ToolOutput): ToolOutput {
+function asToolOutputOf(answer: string | ToolOutput): ToolOutput {
   return typeof answer === 'string' ? { output: answer } : answer;
 }

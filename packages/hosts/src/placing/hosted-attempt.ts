@@ -1,6 +1,6 @@
 // An attempt on hosts, from its first placement to its release, over as many hosts as it takes.
 
-import { failureOf } from '@drover/core/agent/limits';
+import { turnFailureOfSignal } from '@drover/core/agent/limits';
 import type { Event } from '@drover/protocol/events';
 import type { Failure } from '@drover/protocol/failures';
 import type { TaskOutcome } from '@drover/protocol/outcomes';
@@ -71,7 +71,7 @@ export class HostedAttempt {
     }
     const why = end?.why ?? 'it was never placed';
     this.#tellLost(why);
-    if (signal.aborted) return unfinished.end(failureOf(signal), signal);
+    if (signal.aborted) return unfinished.end(turnFailureOfSignal(signal), signal);
     this.#moves += 1;
     const failure: Failure = { kind: 'worker.lost', message: why };
     if (this.#moves > MOVES_MAX) return unfinished.end(failure, signal);

@@ -7,7 +7,7 @@
 //      acknowledged call are in it.
 
 import { DroverError } from '@drover/core/errors';
-import { failureOf } from '@drover/core/agent/limits';
+import { turnFailureOfSignal } from '@drover/core/agent/limits';
 import { pause } from '@drover/core/promises';
 import type { Event, HostName, Place, Recorded } from '@drover/protocol/events';
 import type { Wish, Workspace, Workspaces } from '@drover/coordinator/slots/slots';
@@ -109,7 +109,7 @@ export class HostedWorkspaces {
       const placement = await this.#offer({ job, order, placing: next }, onCheckpoint);
       if (signal.aborted) {
         placement?.break('the attempt was stopped');
-        throw new DroverError(failureOf(signal));
+        throw new DroverError(turnFailureOfSignal(signal));
       }
       const { host: _, ...anywhere } = placing;
       next = anywhere;

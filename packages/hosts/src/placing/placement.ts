@@ -3,13 +3,13 @@
 import type { HostName } from '@drover/protocol/events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { serialize } from 'node:v8';
-import { failureOf } from '@drover/core/agent/limits';
+import { turnFailureOfSignal } from '@drover/core/agent/limits';
 import { handled } from '@drover/core/promises';
 import type { Failure } from '@drover/protocol/failures';
 import type { TaskOutcome } from '@drover/protocol/outcomes';
 import type { TaskLink } from '@drover/core/task/link';
 import type { Displaced, TaskSpec } from '@drover/core/task/task';
-import { serveTask } from '@drover/core/task/wire';
+import { serveTaskWire } from '@drover/core/task/wire';
 import type { GitPlace } from '@drover/coordinator/git/git';
 import type { Frame, Line } from '../line/line.ts';
 import type { FromHost, Order, ToHost } from '../messages.ts';
@@ -74,14 +74,14 @@ export class Placement {
     this.#ended = Promise.withResolvers<HostEnd>();
     const port = portOver((message) => this.#line.send({ type: 'wire', message }));
     this.#port = port;
-    const served = serveTask(port, link, {
+    const served = serveTaskWire(port, link, {
       onBegin: () => undefined,
       onSign: () => undefined,
       onFell: () => undefined,
     });
     let grace: NodeJS.Timeout | undefined;
     const stop = () => {
-      served.stop(failureOf(signal));
+      served.stop(turnFailureOfSignal(signal));
       grace = setTimeout(() => this.break(`it did not stop within ${STOP_MS_MAX / 1_000} s`), STOP_MS_MAX);
     };
     signal.addEventListener('abort', stop, { once: true });

@@ -11,7 +11,7 @@ import { DroverError } from '@drover/core/errors';
 import { describe, type Failure } from '@drover/protocol/failures';
 import { pause } from '@drover/core/promises';
 import type { RunTask, TaskSpec } from '@drover/core/task/task';
-import { linkOver } from '@drover/core/task/wire';
+import { taskLinkOverWire } from '@drover/core/task/wire';
 import { builtinTools } from '@drover/core/tools/builtin';
 import { submitResult } from '@drover/core/tools/submit-result';
 import { gitAt } from '@drover/coordinator/git/git';
@@ -45,7 +45,7 @@ export type PlacedContext = {
   readonly kept: () => Workspace | undefined;
   readonly keep: (workspace: Workspace) => void;
   /** Network connections of this attempt's commands are reported through it. */
-  readonly onLink: (emit: ReturnType<typeof linkOver>['link']['emit'] | undefined) => void;
+  readonly onLink: (emit: ReturnType<typeof taskLinkOverWire>['link']['emit'] | undefined) => void;
 };
 
 export type OpenRun = {
@@ -216,7 +216,7 @@ export class PlacedTask {
     const { line, runTask, onLink } = this.#context;
     const port = portOver((message) => line.send({ type: 'wire', message }));
     this.#port = port;
-    const wire = linkOver({ port }, 0);
+    const wire = taskLinkOverWire({ port }, 0);
     const { link, flush } = withCheckpoints(wire.link, { save: () => this.#save(), readers: READERS });
     onLink(link.emit);
     try {

@@ -11,9 +11,14 @@ import type { Readable, Writable } from 'node:stream';
 import { confineProgram, hasStarted } from '@drover/sandbox/sandbox';
 import { sealPaths } from '@drover/sandbox/seal';
 import type { SandboxPolicy } from '@drover/sandbox/policy';
-import { openFiles, processEnd, type ProcessEnd, type ProcessSpec } from '@drover/core/tools/process/launcher';
-import { programOn, trustedPath } from '@drover/core/tools/process/program';
-import { MARK, markOf, ProcessTree } from '@drover/core/tools/process/tree';
+import {
+  openLauncherFiles,
+  launchedProcessEnd,
+  type ProcessEnd,
+  type ProcessSpec,
+} from '@drover/core/tools/process/launcher';
+import { findProgramOn, pathOfTrustedPrograms } from '@drover/core/tools/process/program';
+import { MARK, processMarkOf, ProcessTree } from '@drover/core/tools/process/tree';
 import { pause } from '@drover/core/promises';
 
 const INPUT_GRACE_MS = 2_000;
@@ -47,10 +52,10 @@ export async function startServer(start: ServerStart): Promise<ServerProcess> {
   const { sandbox, mark } = start;
   const links = sandbox === undefined ? undefined : sealPaths(sandbox.folder, sandbox.sealed);
   const spec = specOf(start);
-  using files = openFiles(spec.files ?? []);
+  using files = openLauncherFiles(spec.files ?? []);
   const child = spawn(spec.file, spec.args, {
     cwd: spec.cwd,
-    env: { ...spec.env, [MARK]: markOf(mark) },
+    env: { ...spec.env, [MARK]: processMarkOf(mark) },
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe', ...files.descriptors, ...(spec.report === true ? ['pipe' as const] : [])],
   });
@@ -64,7 +69,7 @@ export async function startServer(start: ServerStart): Promise<ServerProcess> {
   // The server may end before it reads; its exit is reported separately.
   stdin.on('error', () => undefined);
   child.on('error', () => undefined);
-  const ended = processEnd(child, spec).finally(() => links?.[Symbol.dispose]());
+  const ended = launchedProcessEnd(child, spec).finally(() => links?.[Symbol.dispose]());
   let ending: Promise<void> | undefined;
   const tree = new ProcessTree(pid, mark, spec.report === true);
   return {
@@ -82,8 +87,8 @@ function specOf({ command, args, env, cwd, sandbox }: ServerStart): ProcessSpec 
     const confined = confineProgram(sandbox, env, { argv: [command, ...args], cwd });
     return { ...confined, cwd: sandbox.root, detached: true };
   }
-  const PATH = trustedPath(env['PATH'] ?? '');
-  const file = command.includes('/') ? command : (programOn(PATH, command) ?? command);
+  const PATH = pathOfTrustedPrograms(env['PATH'] ?? '');
+  const file = command.includes('/') ? command : (findProgramOn(PATH, command) ?? command);
   return { file, args, env: { ...env, PATH }, cwd, detached: true };
 }
 

@@ -6,7 +6,7 @@
 
 import { movedWords, type PendingCall, type Recorded, retryWords } from '@drover/protocol/events';
 import { describe } from '@drover/protocol/failures';
-import { isCutOff } from '@drover/core/model/partial-answer';
+import { isModelAnswerCutOff } from '@drover/core/model/partial-answer';
 import type { AssistantMessage, Message } from '@drover/protocol/messages';
 import { DeniedCalls } from '@drover/core/permission/denied-calls';
 
@@ -194,7 +194,7 @@ export class Conversation {
 
   /** The whole answer is there: what was missed of it is made good. */
   #endAnswer(message: AssistantMessage, clock: number): void {
-    if (isCutOff(message) && this.#isHeard) return this.#cutOff(clock);
+    if (isModelAnswerCutOff(message) && this.#isHeard) return this.#cutOff(clock);
     if (!this.#isHeard) this.#beginAnswer();
     message.content.forEach((part, at) => {
       if (part.type === 'tool_call') {

@@ -11,7 +11,7 @@ import { runJournalPath } from '@drover/coordinator/run/journal';
 import { isProgressEnded } from '@drover/coordinator/view/progress';
 import { taskRowsOfState, type TaskProgress } from '@drover/coordinator/view/state';
 import { DroverError, UsageError } from '@drover/core/errors';
-import { titleOf } from '@drover/core/journal/sessions';
+import { sessionTitle } from '@drover/core/journal/sessions';
 import type { JsonObject } from '@drover/protocol/json';
 import type { Host, HostedRun } from '../host.ts';
 import { folderInside } from '../place.ts';
@@ -248,7 +248,7 @@ function snapshotOf(id: string, records: readonly JsonObject[], { live, isDamage
     id,
     seq: lastSeqIn(records),
     goal: settings?.goal ?? '',
-    title: titleOf(settings?.goal ?? ''),
+    title: sessionTitle(settings?.goal ?? ''),
     model: settings?.model ?? '',
     cwd: settings?.repository ?? '',
     state: isDamaged ? 'damaged' : (end?.outcome ?? (settings === undefined ? 'empty' : 'open')),

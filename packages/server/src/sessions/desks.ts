@@ -4,8 +4,8 @@
 import { realpath } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DroverError, UsageError } from '@drover/core/errors';
-import { pastOf } from '@drover/core/journal/history';
-import { readJournal } from '@drover/core/journal/file/journal';
+import { foldSessionHistory } from '@drover/core/journal/history';
+import { readJournalFile } from '@drover/core/journal/file/journal';
 import { journalPath } from '@drover/core/journal/session-journal';
 import { UnfitOptions } from '@drover/core/model/sampling';
 import type { Host, SessionWanted } from '../host.ts';
@@ -120,8 +120,8 @@ export class Desks {
 
 /** A session begun from the command line may work anywhere; the server opens it only inside the served folder. */
 async function checkPlace(path: string, root: string): Promise<void> {
-  const { records } = await readJournal(path);
-  const cwd = pastOf(records)?.cwd;
+  const { records } = await readJournalFile(path);
+  const cwd = foldSessionHistory(records)?.cwd;
   if (cwd === undefined) throw new UsageError('the session has never begun');
   if (!isInside(await realpath(root), cwd))
     throw new UsageError(`the session works outside of the folder that is served`);

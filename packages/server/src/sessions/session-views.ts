@@ -3,7 +3,7 @@
 import { DroverError } from '@drover/core/errors';
 import type { Recorded } from '@drover/protocol/events';
 import { FORMAT_VERSION } from '@drover/core/journal/file/format';
-import { readFurtherRecords, type ReadTo } from '@drover/core/journal/file/tail';
+import { readFurtherJournalRecords, type ReadTo } from '@drover/core/journal/file/tail';
 import type { JsonObject } from '@drover/protocol/json';
 import { SessionView } from './snapshot.ts';
 import { bestEffort } from '@drover/core/promises';
@@ -57,7 +57,7 @@ class GrowingView {
 
   async #look(upTo: number): Promise<Looked | DroverError> {
     const path = this.#path;
-    const { records, readTo, version = FORMAT_VERSION, damage } = await readFurtherRecords(path, this.#readTo);
+    const { records, readTo, version = FORMAT_VERSION, damage } = await readFurtherJournalRecords(path, this.#readTo);
     if (version > FORMAT_VERSION) return new DroverError({ kind: 'journal.newer', path, version });
     if (damage !== undefined) return new DroverError({ kind: 'journal.damaged', path, ...damage });
     this.#readTo = readTo;

@@ -15,10 +15,10 @@ import { REMOTE_TIMEOUT_MS_DEFAULT, RemoteCallProblem } from '@drover/core/agent
 import type { Input } from '@drover/core/session/execution';
 import { DroverError, UsageError } from '@drover/core/errors';
 import { newId } from '@drover/core/ids';
-import { pastOf } from '@drover/core/journal/history';
+import { foldSessionHistory } from '@drover/core/journal/history';
 import { Lock } from '@drover/core/journal/file/lock';
 import { journalPath, sessionFolder } from '@drover/core/journal/session-journal';
-import { isLive, listSessions } from '@drover/core/journal/sessions';
+import { isSessionLive, listSessions } from '@drover/core/journal/sessions';
 import type { Message } from '@drover/protocol/messages';
 import { NO_USAGE } from '@drover/core/model/spending/usage';
 import type { Host } from '../host.ts';
@@ -59,10 +59,10 @@ export class Sessions {
   async start(): Promise<void> {
     const { home } = this.#host;
     for (const { id, state } of listSessions(home)) {
-      if ((state !== 'open' && state !== 'suspended') || isLive(home, id)) continue;
+      if ((state !== 'open' && state !== 'suspended') || isSessionLive(home, id)) continue;
       if (!existsSync(join(sessionFolder(home, id), MARK))) continue;
       await this.#byItself(id, async () => {
-        const pending = pastOf((await readKept(this.#path(id))).records)?.open?.pending ?? [];
+        const pending = foldSessionHistory((await readKept(this.#path(id))).records)?.open?.pending ?? [];
         if (pending.length === 0) return this.#goOn(id);
         this.#deadlines.watch(id, pending);
         return undefined;
@@ -263,7 +263,7 @@ export class Sessions {
 
   /** True if a turn runs here or in another process. */
   #isAtWork(id: string): boolean {
-    return this.#desks.get(id)?.isAtWork ?? isLive(this.#host.home, id);
+    return this.#desks.get(id)?.isAtWork ?? isSessionLive(this.#host.home, id);
   }
 
   #isKept(id: string): boolean {

@@ -4,9 +4,9 @@ import { readFile } from 'node:fs/promises';
 import type { OpenQuestion, PartialBlock, SessionSnapshot } from '@drover/client/wire';
 import type { Recorded } from '@drover/protocol/events';
 import { DroverError } from '@drover/core/errors';
-import { FORMAT_VERSION, readContents } from '@drover/core/journal/file/format';
+import { FORMAT_VERSION, readJournalContents } from '@drover/core/journal/file/format';
 import { PastFold, type Past } from '@drover/core/journal/history';
-import { titleOf } from '@drover/core/journal/sessions';
+import { sessionTitle } from '@drover/core/journal/sessions';
 import { isJsonObject, type JsonObject } from '@drover/protocol/json';
 import type { Progress } from '../streams/feed.ts';
 
@@ -14,7 +14,7 @@ import type { Progress } from '../streams/feed.ts';
 export type Kept = { readonly records: readonly JsonObject[]; readonly problem: DroverError | undefined };
 
 export async function readKept(path: string): Promise<Kept> {
-  const { records, version, damage } = readContents(await readFile(path));
+  const { records, version, damage } = readJournalContents(await readFile(path));
   if (version > FORMAT_VERSION)
     return { records: [], problem: new DroverError({ kind: 'journal.newer', path, version }) };
   const problem = damage && new DroverError({ kind: 'journal.damaged', path, ...damage });
@@ -74,7 +74,7 @@ export class SessionView {
       ...(past.ending !== undefined && status === 'idle' && { ending: past.ending }),
       model: past.model,
       cwd: past.cwd,
-      title: titleOf(this.#asked ?? ''),
+      title: sessionTitle(this.#asked ?? ''),
       messages: messages.slice(Math.max(0, messages.length - (messagesMax ?? messages.length))),
       ...(partial.length > 0 && { partial }),
       tools: past.remoteTools.map(({ name, description, schema, timeoutMs }) => ({

@@ -14,7 +14,7 @@ import type { Diagnose } from '@drover/core/diagnosis';
 import { statSync } from 'node:fs';
 import { ReaderLost, type Bus, type Reader } from '@drover/core/bus';
 import type { PartialBlock } from '@drover/client/wire';
-import { endOfLines, readPiece } from '@drover/core/journal/file/tail';
+import { endOfJournalLines, readJournalPiece } from '@drover/core/journal/file/tail';
 import { DeltaLog } from './delta-log.ts';
 import { EventStream, type StreamOptions } from './event-stream.ts';
 import { frameOf, frameOfRecord, type Frame } from './frame.ts';
@@ -141,7 +141,7 @@ export class Feed {
     const { path, lastType } = this.#options;
     try {
       for (let from = 0; from < bytes;) {
-        const { records, end } = await readPiece({ path, from, to: bytes });
+        const { records, end } = await readJournalPiece({ path, from, to: bytes });
         yield replay.frames(records);
         if (end === undefined || end === from) break;
         from = end;
@@ -173,7 +173,7 @@ export class Feed {
   /** The offset in the file from which events are still to be sent. */
   async #end(): Promise<number> {
     const size = this.#size();
-    return endOfLines(this.#options.path, size).catch((error: unknown) => this.#giveUp(error));
+    return endOfJournalLines(this.#options.path, size).catch((error: unknown) => this.#giveUp(error));
   }
 
   #listen(bus: Pick<Bus, 'reader' | 'told'>): void {
@@ -227,7 +227,7 @@ export class Feed {
     const { path } = this.#options;
     let from = offset;
     while (from < bytes) {
-      const { records, end } = await readPiece({ path, from, to: bytes });
+      const { records, end } = await readJournalPiece({ path, from, to: bytes });
       for (const record of records) {
         const frame = frameOfRecord(record, this.#told);
         // The bus sends the events after `upTo`.

@@ -10,7 +10,7 @@
 
 import type { Recorded } from '@drover/protocol/events';
 import { SEQ_JUMP } from '@drover/core/journal/cut-off';
-import { isQuiet } from '@drover/core/journal/history';
+import { isQuietRecord } from '@drover/core/journal/history';
 import type { JsonObject } from '@drover/protocol/json';
 import type { DeltaLog, Pieces } from './delta-log.ts';
 import { frameOf, frameOfRecord, joinedFrames, withGap, type Frame } from './frame.ts';
@@ -44,7 +44,7 @@ export class Replay {
 
   frames(records: readonly JsonObject[]): readonly Frame[] {
     for (const { seq, type } of records)
-      if (typeof seq === 'number') this.#end = { seq: Math.max(this.#end.seq, seq), isQuiet: isQuiet(type) };
+      if (typeof seq === 'number') this.#end = { seq: Math.max(this.#end.seq, seq), isQuiet: isQuietRecord(type) };
     return records.flatMap((record) => this.#framesOf(record));
   }
 

@@ -4,9 +4,9 @@ import { execFile } from 'node:child_process';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { childEnvironment } from '@drover/core/tools/process/environment';
+import { childProcessEnvironment } from '@drover/core/tools/process/environment';
 import type { SandboxPolicy, SandboxSystem } from '@drover/sandbox/policy';
-import { programOn } from '@drover/core/tools/process/program';
+import { findProgramOn } from '@drover/core/tools/process/program';
 import { box, type Ran, runInside, runOutside, temporary } from '../box.ts';
 import { sideBySide } from '../parallel.ts';
 import type { Everyday } from './all.ts';
@@ -22,7 +22,7 @@ export type Comparison = { readonly command: string; readonly outside: string; r
 /** Commands that behaved differently. Those whose program is missing are skipped, with a line on stderr. */
 export async function compareAll(system: SandboxSystem, commands: readonly Everyday[]): Promise<readonly Comparison[]> {
   const path = process.env['PATH'] ?? '';
-  const missing = new Set(commands.map(({ needs }) => needs).filter((name) => programOn(path, name) === undefined));
+  const missing = new Set(commands.map(({ needs }) => needs).filter((name) => findProgramOn(path, name) === undefined));
   if (missing.size > 0)
     process.stderr.write(
       `\n*** LEFT OUT, for want of a program: everyday commands with ${[...missing].join(', ')}.\n\n`,
@@ -39,7 +39,7 @@ async function compare(system: SandboxSystem, project: string, command: string):
   const home = join(plain.policy.folder, 'home');
   const policy: SandboxPolicy = { ...plain.policy, system: { ...system, home } };
   const env = {
-    ...childEnvironment(process.env),
+    ...childProcessEnvironment(process.env),
     ...system.toolchainEnv,
     HOME: home,
     TMPDIR: '/tmp',

@@ -6,7 +6,7 @@
 import { DroverError } from '@drover/core/errors';
 import { isJsonObject, type Json } from '@drover/protocol/json';
 import { newId } from '@drover/core/ids';
-import { runChild } from '@drover/core/tools/process/child';
+import { runChildProcess } from '@drover/core/tools/process/child';
 import type { Git } from '../../git/git.ts';
 import type { ListedItem } from './select.ts';
 import type { SpecProblem } from './spec.ts';
@@ -75,7 +75,7 @@ export async function listItemsByCommand({ command, cwd, env }: Command, signal:
   let complaint = '';
   const enough = new AbortController();
   const child = { file: 'bash', args: ['-c', command], cwd, env, callId: newId('call'), timeoutMs: COMMAND_MS_MAX };
-  const end = await runChild(
+  const end = await runChildProcess(
     {
       ...child,
       onStdout: (chunk) => {

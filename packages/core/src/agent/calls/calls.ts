@@ -19,14 +19,14 @@ import { DroverError } from '../../errors.ts';
 import { newId } from '../../ids.ts';
 import type { Json } from '@drover/protocol/json';
 import type { CallPart, ToolResult } from '@drover/protocol/messages';
-import { endOrphans } from '../../tools/process/tree.ts';
-import { inputSummary, outputSummary } from '../../tools/summary.ts';
+import { endOrphanProcesses } from '../../tools/process/tree.ts';
+import { toolInputSummary, toolOutputSummary } from '../../tools/summary.ts';
 import { runTool, type Tool, type ToolOutput, type TurnContext } from '../../tools/tool.ts';
 import type { Instructions } from '../../conversation/instructions.ts';
 import type { CallHooks } from '../../hooks/call-hooks.ts';
 import type { HookResult } from '../../hooks/hooks.ts';
 import { Lanes } from './lanes.ts';
-import { refusal } from './refused-calls.ts';
+import { callRefusalText } from './refused-calls.ts';
 
 // worker*100 + callIndex must not collide within an answer.
 const CALLS_MAX = 100;
@@ -126,23 +126,25 @@ export async function settleCalls(bench: Bench, open: OpenCalls, signal: AbortSi
     calls.map(async (call, at): Promise<ToolResult | undefined> => {
       const known = open.results[at];
       if (known !== undefined) return known;
-      const label = open.begun.get(at) ?? open.asked.get(at)?.label ?? labelOf(bench, call, at);
+      const label = open.begun.get(at) ?? open.asked.get(at)?.label ?? makeCallLabel(bench, call, at);
       const output =
-        at < CALLS_MAX ? await settle(settling, { call, label, wasBegun: open.begun.has(at) }, signal) : tooMany(at);
-      return output && resultOf(call, output);
+        at < CALLS_MAX
+          ? await settleCall(settling, { call, label, wasBegun: open.begun.has(at) }, signal)
+          : tooManyCalls(at);
+      return output && resultOfCall(call, output);
     }),
   );
-  const unknownOnly = calls.every((call) => toolNamed(bench.tools, call.name) === undefined);
+  const unknownOnly = calls.every((call) => toolNamedInCall(bench.tools, call.name) === undefined);
   const isFinal = results.some(
-    (result) => result?.isError === false && toolNamed(bench.tools, result.name)?.final === true,
+    (result) => result?.isError === false && toolNamedInCall(bench.tools, result.name)?.final === true,
   );
   const { denials, failures, hasRun, isLeftOpen } = settling;
-  const pending = handedOut(bench, settling.pending);
+  const pending = handOutRemoteCalls(bench, settling.pending);
   return { results, pending, denials, hasRun, unknownOnly, isFinal, isLeftOpen, failure: failures[0] };
 }
 
 /** Returns remote calls with their deadlines. The time starts now, because they are announced after all local calls. */
-function handedOut(bench: Bench, calls: readonly Outgoing[]): readonly PendingCall[] {
+function handOutRemoteCalls(bench: Bench, calls: readonly Outgoing[]): readonly PendingCall[] {
   const now = Date.now();
   return calls
     .map(({ label, args, timeoutMs = bench.remoteTimeoutMs }) => ({
@@ -153,31 +155,31 @@ function handedOut(bench: Bench, calls: readonly Outgoing[]): readonly PendingCa
     .toSorted((a, b) => a.callIndex - b.callIndex);
 }
 
-export function resultOf(call: Pick<CallPart, 'id' | 'name'>, { output, isError, images }: ToolOutput): ToolResult {
+export function resultOfCall(call: Pick<CallPart, 'id' | 'name'>, { output, isError, images }: ToolOutput): ToolResult {
   return { id: call.id, name: call.name, output, isError: isError ?? false, ...(images && { images }) };
 }
 
 /** Returns results for the calls of an abandoned turn, and ends processes they left behind. */
 export function abandonedCalls({ calls, results, begun }: OpenCalls): readonly ToolResult[] {
-  for (const { callId } of begun.values()) endOrphans(callId);
+  for (const { callId } of begun.values()) endOrphanProcesses(callId);
   return calls.map(
     (call, at) =>
       results[at] ??
-      resultOf(call, {
+      resultOfCall(call, {
         output: begun.has(at) ? UNCERTAIN : 'Not run: interrupted before it was started.',
         isError: true,
       }),
   );
 }
 
-function tooMany(at: number): ToolOutput {
+function tooManyCalls(at: number): ToolOutput {
   return {
     output: `Not run: an answer may hold at most ${CALLS_MAX} calls, and this was number ${at + 1}.`,
     isError: true,
   };
 }
 
-function labelOf(bench: Bench, call: CallPart, callIndex: number): CallLabel {
+function makeCallLabel(bench: Bench, call: CallPart, callIndex: number): CallLabel {
   const index = bench.worker * CALLS_MAX + callIndex;
   return {
     callId: newId('call'),
@@ -185,7 +187,7 @@ function labelOf(bench: Bench, call: CallPart, callIndex: number): CallLabel {
     callIndex,
     index,
     name: call.name,
-    summary: inputSummary(toolNamed(bench.tools, call.name)?.label ?? call.name, call.args),
+    summary: toolInputSummary(toolNamedInCall(bench.tools, call.name)?.label ?? call.name, call.args),
   };
 }
 
@@ -204,17 +206,17 @@ type Outgoing = { readonly label: CallLabel; readonly args: Json; readonly timeo
 
 type Unsettled = { readonly call: CallPart; readonly label: CallLabel; readonly wasBegun: boolean };
 
-async function settle(
+async function settleCall(
   settling: Settling,
   { call, label, wasBegun }: Unsettled,
   signal: AbortSignal,
 ): Promise<ToolOutput | undefined> {
   const { bench } = settling;
-  const refuse = (output: string): ToolOutput => ended(bench, label, { output, isError: true });
+  const refuse = (output: string): ToolOutput => endCall(bench, label, { output, isError: true });
 
   // Processes of the interrupted call may still run. End them before the model checks what the call did.
-  if (wasBegun) endOrphans(label.callId);
-  const tool = toolNamed(bench.tools, call.name);
+  if (wasBegun) endOrphanProcesses(label.callId);
+  const tool = toolNamedInCall(bench.tools, call.name);
   if (tool === undefined)
     return refuse(
       `There is no tool ${JSON.stringify(call.name)}. The tools are: ${bench.tools.map(({ name }) => name).join(', ')}.`,
@@ -224,14 +226,14 @@ async function settle(
   if (!parsed.ok) return refuse(`Not run: the arguments of ${tool.name} don't fit. ${parsed.problem}`);
   if (wasBegun && !tool.repeatable) return refuse(UNCERTAIN);
 
-  const denial = await deniedBecause(settling, { tool, input: parsed.input, label }, signal);
+  const denial = await callDeniedBecause(settling, { tool, input: parsed.input, label }, signal);
   if (denial === LEFT_OPEN) {
     settling.isLeftOpen = true;
     return undefined;
   }
   if (denial !== undefined) {
     settling.denials.push({ name: tool.name, subject: tool.subject(parsed.input), why: denial });
-    return refuse(refusal(denial));
+    return refuse(callRefusalText(denial));
   }
   settling.hasRun = true;
   if (tool.remote === true) {
@@ -239,7 +241,7 @@ async function settle(
     return undefined;
   }
   const demand = { access: tool.access, alone: tool.alone, touches: tool.touches(parsed.input) };
-  return settling.lanes.run(demand, () => execute(settling, { tool, input: parsed.input, label }, signal));
+  return settling.lanes.run(demand, () => executeCall(settling, { tool, input: parsed.input, label }, signal));
 }
 
 /** A call whose tool exists and whose arguments fit. */
@@ -247,7 +249,7 @@ type ParsedCall = { readonly tool: Tool; readonly input: Json; readonly label: C
 
 const LEFT_OPEN = Symbol('the question stays open');
 
-async function deniedBecause(
+async function callDeniedBecause(
   { bench, asked }: Settling,
   { tool, input, label }: ParsedCall,
   signal: AbortSignal,
@@ -265,16 +267,16 @@ async function deniedBecause(
   return decision.allowed ? undefined : (decision.reason ?? 'the user said no');
 }
 
-async function execute(
+async function executeCall(
   settling: Settling,
   { tool, input, label }: ParsedCall,
   signal: AbortSignal,
 ): Promise<ToolOutput> {
   const { bench } = settling;
-  if (signal.aborted) return ended(bench, label, { output: 'Interrupted before it was started.', isError: true });
+  if (signal.aborted) return endCall(bench, label, { output: 'Interrupted before it was started.', isError: true });
   const { callId, callIndex, index, name } = label;
-  const blocked = await hooked(bench, bench.hooks?.before({ name: tool.name, args: input }, signal));
-  if (blocked !== undefined) return ended(bench, label, { output: `Not run: ${blocked}`, isError: true });
+  const blocked = await waitForCallHooks(bench, bench.hooks?.before({ name: tool.name, args: input }, signal));
+  if (blocked !== undefined) return endCall(bench, label, { output: `Not run: ${blocked}`, isError: true });
   bench.emit({ type: 'tool_execution_start', args: input, ...label });
   await bench.settled(signal);
   await bench.beforeCall?.(tool, input);
@@ -286,20 +288,20 @@ async function execute(
   const ran = await runTool(tool, input, context).catch((error: unknown): ToolOutput => {
     if (!(error instanceof DroverError)) throw error;
     settling.failures.push(error.failure);
-    return { output: notRun(error.failure), isError: true };
+    return { output: endCallNotRun(error.failure), isError: true };
   });
   isOpen = false;
   const told = { name: tool.name, args: input, output: ran.output };
-  const objection = await hooked(bench, bench.hooks?.after(told, signal));
+  const objection = await waitForCallHooks(bench, bench.hooks?.after(told, signal));
   const output = objection === undefined ? ran : { ...ran, output: `${ran.output}\n\n${objection}` };
-  if (output.isError === true || tool.access === 'run') return ended(bench, label, output);
+  if (output.isError === true || tool.access === 'run') return endCall(bench, label, output);
   const { text, leftOut } = await bench.instructions.newFor(tool.subject(input));
   for (const message of leftOut) bench.emit({ type: 'warning', message });
-  return ended(bench, label, text === undefined ? output : { ...output, output: `${output.output}\n\n${text}` });
+  return endCall(bench, label, text === undefined ? output : { ...output, output: `${output.output}\n\n${text}` });
 }
 
 /** Waits for hooks of a call and tells their problems. Returns the words of the one that blocks. */
-async function hooked({ emit }: Bench, result: Promise<HookResult> | undefined): Promise<string | undefined> {
+async function waitForCallHooks({ emit }: Bench, result: Promise<HookResult> | undefined): Promise<string | undefined> {
   if (result === undefined) return undefined;
   const { block, warnings } = await result;
   for (const message of warnings) emit({ type: 'warning', message });
@@ -307,20 +309,20 @@ async function hooked({ emit }: Bench, result: Promise<HookResult> | undefined):
 }
 
 /** Returns the result text of a call that drover failed to run. */
-export function notRun(failure: Failure): string {
+export function endCallNotRun(failure: Failure): string {
   return `Not run: ${describe(failure)}`;
 }
 
-function ended(bench: Bench, label: CallLabel, output: ToolOutput): ToolOutput {
-  bench.emit(endOf(label, output));
+function endCall(bench: Bench, label: CallLabel, output: ToolOutput): ToolOutput {
+  bench.emit(callEndEvent(label, output));
   return output;
 }
 
-export function endOf(label: CallLabel, { output, isError = false, details }: ToolOutput): Event {
+export function callEndEvent(label: CallLabel, { output, isError = false, details }: ToolOutput): Event {
   return {
     type: 'tool_execution_end',
     output,
-    outputSummary: outputSummary(output),
+    outputSummary: toolOutputSummary(output),
     isError,
     ...(details !== undefined && { details }),
     ...label,
@@ -328,7 +330,7 @@ export function endOf(label: CallLabel, { output, isError = false, details }: To
 }
 
 /** Returns only the label fields of a value. */
-export function labelIn({ callId, toolUseId, callIndex, index, name, summary }: CallLabel): CallLabel {
+export function callLabelIn({ callId, toolUseId, callIndex, index, name, summary }: CallLabel): CallLabel {
   return { callId, toolUseId, callIndex, index, name, summary };
 }
 
@@ -337,7 +339,7 @@ const NAME_PREFIX = /^(?:functions?|tools?|default_api)[.:]/i;
 const NAME_SUFFIX = /<\|.*$/s;
 
 /** Finds a tool by name. Ignores case and known prefixes and suffixes if exactly one tool matches. */
-export function toolNamed(tools: readonly Tool[], name: string): Tool | undefined {
+export function toolNamedInCall(tools: readonly Tool[], name: string): Tool | undefined {
   const exact = tools.find((tool) => tool.name === name);
   if (exact !== undefined) return exact;
   const bare = name.replace(NAME_SUFFIX, '').trim().replace(NAME_PREFIX, '').toLowerCase();

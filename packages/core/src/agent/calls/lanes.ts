@@ -40,7 +40,7 @@ export class Lanes {
     this.#waiting = this.#waiting.filter(({ demand, start }) => {
       const blocked =
         this.#running.size >= this.#parallelMax ||
-        [...this.#running, ...ahead].some((other) => conflict(demand, other));
+        [...this.#running, ...ahead].some((other) => doCallsConflict(demand, other));
       if (blocked) {
         ahead.push(demand);
         return true;
@@ -52,11 +52,11 @@ export class Lanes {
   }
 }
 
-function conflict(a: Demand, b: Demand): boolean {
-  if (a.alone || b.alone || isRace(a, b) || isRace(b, a)) return true;
+function doCallsConflict(a: Demand, b: Demand): boolean {
+  if (a.alone || b.alone || isCallRace(a, b) || isCallRace(b, a)) return true;
   return a.touches.some((path) => b.touches.includes(path));
 }
 
-function isRace(command: Demand, { access }: Demand): boolean {
+function isCallRace(command: Demand, { access }: Demand): boolean {
   return command.access === 'run' && (access === 'read' || access === 'write');
 }

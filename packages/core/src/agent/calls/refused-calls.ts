@@ -13,7 +13,7 @@ export type RefusedCalls = { readonly step: number; readonly calls: readonly str
 /** Refused calls of one answer, and whether another call of it ran. */
 export type SettledStep = RefusedCalls & { readonly hasRun: boolean };
 
-export function refusedAfter(
+export function callsRefusedAfter(
   before: RefusedCalls | undefined,
   { step, calls, hasRun }: SettledStep,
 ): RefusedCalls | undefined {
@@ -23,7 +23,7 @@ export function refusedAfter(
 }
 
 /** Returns the result text of a refused call. */
-export function refusal(why: string): string {
+export function callRefusalText(why: string): string {
   return `${REFUSAL}${why}`;
 }
 
@@ -31,7 +31,7 @@ export function refusal(why: string): string {
 export const REFUSAL = 'Not allowed: ';
 
 /** Returns the refused calls of the last turn in a journal. */
-export function refusedIn(records: readonly Recorded[]): RefusedCalls | undefined {
+export function callsRefusedIn(records: readonly Recorded[]): RefusedCalls | undefined {
   let refused: RefusedCalls | undefined;
   const begun = new Set<string>(); // ids of calls that were run here or sent to a remote tool
   let turn = 0;
@@ -42,9 +42,9 @@ export function refusedIn(records: readonly Recorded[]): RefusedCalls | undefine
     const ran =
       record.type === 'tool_execution_start' ? [record] : record.type === 'awaiting_tool_execution' ? record.calls : [];
     for (const { callId } of ran) begun.add(callId);
-    if (ran.length > 0) refused = refusedAfter(refused, { step, calls: [], hasRun: true });
+    if (ran.length > 0) refused = callsRefusedAfter(refused, { step, calls: [], hasRun: true });
     if (record.type === 'tool_execution_end' && !begun.has(record.callId) && record.output.startsWith(REFUSAL))
-      refused = refusedAfter(refused, { step, calls: [record.summary], hasRun: false });
+      refused = callsRefusedAfter(refused, { step, calls: [record.summary], hasRun: false });
   }
   return refused;
 }

@@ -7,9 +7,9 @@
 import type { Event, PendingCall, RemoteTool } from '@drover/protocol/events';
 import { UsageError } from '../../errors.ts';
 import type { Past } from '../../journal/history.ts';
-import { boundedText } from '../../tools/output/capture.ts';
-import { outputFile, type Tool, type ToolContext, type ToolOutput } from '../../tools/tool.ts';
-import { resultOf, type OpenCalls } from './calls.ts';
+import { boundOutputText } from '../../tools/output/capture.ts';
+import { toolOutputFile, type Tool, type ToolContext, type ToolOutput } from '../../tools/tool.ts';
+import { resultOfCall, type OpenCalls } from './calls.ts';
 import type { SessionOptions } from '../../session/session-options.ts';
 
 export const REMOTE_TIMEOUT_MS_DEFAULT = 600_000;
@@ -42,7 +42,7 @@ export type Handed = {
 };
 
 /** Returns each result with its call; throws RemoteCallProblem if one is invalid. */
-export function matchedResults(
+export function matchRemoteResults(
   results: readonly RemoteResult[],
   { session, pending, known }: Handed,
 ): readonly Answered[] {
@@ -64,29 +64,29 @@ export function matchedResults(
 }
 
 /** Returns the answers with their outputs truncated to what the model may see. */
-export function boundedResults(
+export function boundRemoteResults(
   answers: readonly Answered[],
   context: Pick<ToolContext, 'outputFolder'>,
 ): Promise<readonly Answered[]> {
   return Promise.all(
     answers.map(async ({ call, output }) => {
-      const text = await boundedText(output.output, outputFile({ ...context, callId: call.callId }));
+      const text = await boundOutputText(output.output, toolOutputFile({ ...context, callId: call.callId }));
       return { call, output: { ...output, output: text } };
     }),
   );
 }
 
 /** Returns the open calls with these results added and fewer calls pending. */
-export function answeredCalls(open: OpenCalls, answers: readonly Answered[]): OpenCalls {
+export function answeredRemoteCalls(open: OpenCalls, answers: readonly Answered[]): OpenCalls {
   const results = [...open.results];
   for (const { call, output } of answers)
-    results[call.callIndex] = resultOf({ id: call.toolUseId, name: call.name }, output);
+    results[call.callIndex] = resultOfCall({ id: call.toolUseId, name: call.name }, output);
   const pending = open.pending.filter(({ callIndex }) => results[callIndex] === undefined);
   return { ...open, results, pending };
 }
 
 /** Returns error results for calls past their deadline. */
-export function overdueCallResults(pending: readonly PendingCall[], now: number): readonly Answered[] {
+export function overdueRemoteResults(pending: readonly PendingCall[], now: number): readonly Answered[] {
   return pending
     .filter(({ deadline }) => Date.parse(deadline) <= now)
     .map((call) => {
@@ -96,15 +96,15 @@ export function overdueCallResults(pending: readonly PendingCall[], now: number)
 }
 
 /** Returns error results for calls that the session gave up. */
-export function givenUpCallResults(pending: readonly PendingCall[]): readonly Answered[] {
+export function givenUpRemoteResults(pending: readonly PendingCall[]): readonly Answered[] {
   return pending.map((call) => {
     const output = `No result: ${call.name} is run elsewhere, and was no longer waited for. It may have taken effect all the same.`;
     return { call, output: { output, isError: true } };
   });
 }
 
-/** Throws if a tool is invalid or two tools share a name. */
-export function checkTools(tools: readonly Tool[]): void {
+/** Throws if a tool is invalid, two tools share a name, or the timeout of remote calls is out of range. */
+export function checkAgentTools(tools: readonly Tool[], remoteTimeoutMs: number | undefined): void {
   const names = new Set<string>();
   for (const { name, execute, remote } of tools) {
     if ((execute === undefined) !== (remote === true)) {
@@ -116,9 +116,10 @@ export function checkTools(tools: readonly Tool[]): void {
     if (names.has(key)) throw new UsageError(`there are two tools with the name ${name}`);
     names.add(key);
   }
+  checkRemoteTimeout(remoteTimeoutMs);
 }
 
-export function checkTimeout(timeoutMs: number | undefined): void {
+export function checkRemoteTimeout(timeoutMs: number | undefined): void {
   if (timeoutMs === undefined || (Number.isInteger(timeoutMs) && timeoutMs > 0 && timeoutMs <= REMOTE_TIMEOUT_MS_MAX))
     return;
   const range = `a whole number of milliseconds from 1 to ${REMOTE_TIMEOUT_MS_MAX} (a week)`;
@@ -128,7 +129,7 @@ export function checkTimeout(timeoutMs: number | undefined): void {
 /** Declaration of the remote tools in the journal, from which a session can be resumed. */
 type Declared = { readonly remoteTools?: readonly RemoteTool[]; readonly remoteTimeoutMs?: number };
 
-function declaredIn(tools: readonly Tool[], remoteTimeoutMs: number | undefined): Declared {
+function remoteToolsDeclaredIn(tools: readonly Tool[], remoteTimeoutMs: number | undefined): Declared {
   const remoteTools = tools
     .filter(({ remote }) => remote === true)
     .map(({ name, label, description, schema, timeoutMs }) => ({
@@ -143,7 +144,7 @@ function declaredIn(tools: readonly Tool[], remoteTimeoutMs: number | undefined)
 }
 
 /** Returns true if the journal already holds this declaration. */
-function isDeclared({ remoteTools, remoteTimeoutMs }: Declared, past: Past): boolean {
+function isRemoteToolDeclared({ remoteTools, remoteTimeoutMs }: Declared, past: Past): boolean {
   if (remoteTools === undefined) return true;
   const now = [remoteTools, remoteTimeoutMs ?? past.remoteTimeoutMs];
   return JSON.stringify(now) === JSON.stringify([past.remoteTools, past.remoteTimeoutMs]);
@@ -153,10 +154,10 @@ function isDeclared({ remoteTools, remoteTimeoutMs }: Declared, past: Past): boo
  * Returns the event that starts a session. A resumed session repeats it only if its model or its remote tools
  * changed; otherwise undefined.
  */
-export function startOf(options: SessionOptions, model: string): Event | undefined {
+export function sessionStartWithRemoteTools(options: SessionOptions, model: string): Event | undefined {
   const { context, past, tools, remoteTimeoutMs, sandbox, sampling } = options;
-  const declared = declaredIn(tools, remoteTimeoutMs);
-  if (past?.model === model && isDeclared(declared, past)) return undefined;
+  const declared = remoteToolsDeclaredIn(tools, remoteTimeoutMs);
+  if (past?.model === model && isRemoteToolDeclared(declared, past)) return undefined;
   return {
     type: 'session_start',
     model,

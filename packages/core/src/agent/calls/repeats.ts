@@ -8,7 +8,7 @@
 
 import { createHash } from 'node:crypto';
 import type { CallPart, Message, ToolResult } from '@drover/protocol/messages';
-import { inputSummary } from '../../tools/summary.ts';
+import { toolInputSummary } from '../../tools/summary.ts';
 
 const TOLD_AT = 5;
 const ENDS_AT = 10;
@@ -35,17 +35,17 @@ export class Repeats {
     const times = this.#count(calls, results);
     const told = results.map((result, at): ToolResult => {
       const count = times[at] ?? 0;
-      return count < TOLD_AT ? result : { ...result, output: `${result.output}${noteOf(count)}` };
+      return count < TOLD_AT ? result : { ...result, output: `${result.output}${repeatedCallNote(count)}` };
     });
     const [worst] = calls.filter((_, at) => (times[at] ?? 0) >= ENDS_AT);
     return {
       results: told,
-      ...(worst && { tooOften: { call: inputSummary(worst.name, worst.args), times: ENDS_AT } }),
+      ...(worst && { tooOften: { call: toolInputSummary(worst.name, worst.args), times: ENDS_AT } }),
     };
   }
 
   #count(calls: readonly CallPart[], results: readonly ToolResult[]): readonly number[] {
-    const keys = results.map((result, at) => keyOf(calls[at], result));
+    const keys = results.map((result, at) => repeatedCallKey(calls[at], result));
     if (keys.some((key) => !this.#seen.has(key))) this.#counts.clear();
     return keys.map((key) => {
       const count = (this.#counts.get(key) ?? 0) + 1;
@@ -61,11 +61,11 @@ type RepeatsTaken = {
   readonly tooOften?: { readonly call: string; readonly times: number };
 };
 
-function keyOf(call: CallPart | undefined, { name, output, isError }: ToolResult): string {
+function repeatedCallKey(call: CallPart | undefined, { name, output, isError }: ToolResult): string {
   const parts = [name, JSON.stringify(call?.args ?? null), String(isError), output.replace(NOTE, '')];
   return createHash('sha256').update(parts.join('\0')).digest('base64');
 }
 
-function noteOf(times: number): string {
+function repeatedCallNote(times: number): string {
   return `\n\n[drover: you have made this call ${times} times, and nothing has changed. Do something else, or submit what you have; at ${ENDS_AT} this attempt ends.]`;
 }

@@ -18,51 +18,54 @@ export const dialects: readonly Dialect[] = [
   {
     name: 'invoke',
     opening: /[ \t]*(?:<(?:\w+:)?function_calls>\s*)?<(?:\w+:)?invoke\s+name=["'](?<tool>[\w.-]+)["']\s*>/y,
-    end: (text, at, cutOff) => elementsEnd(text, at, cutOff),
+    end: (text, at, cutOff) => textFormElementsEnd(text, at, cutOff),
   },
   {
     name: 'tool_call json',
     opening: new RegExp(String.raw`[ \t]*<(?:tool_call|function_call|tool_use)>\s*${JSON_NAME}`, 'y'),
-    end: jsonEnd,
+    end: textFormJsonEnd,
   },
   {
     name: 'tool_call name',
     opening: /[ \t]*<tool_call>\s*(?<tool>[\w.-]+)[ \t]*(?=\n|<arg_key>)/y,
-    end: (text, at, cutOff) => elementsEnd(text, at, cutOff),
+    end: (text, at, cutOff) => textFormElementsEnd(text, at, cutOff),
   },
   {
     name: 'function=',
     opening: /[ \t]*(?:<tool_call>\s*)?<function=(?<tool>[\w.-]+)>/y,
     end: (text, at, cutOff) =>
-      /\s*[{[]/y.test(text.slice(at, at + 100)) ? jsonEnd(text, at, cutOff) : elementsEnd(text, at, cutOff),
+      /\s*[{[]/y.test(text.slice(at, at + 100))
+        ? textFormJsonEnd(text, at, cutOff)
+        : textFormElementsEnd(text, at, cutOff),
   },
   {
     name: '[TOOL_CALLS]',
     opening:
       /[ \t]*\[TOOL_CALLS\]\s*(?:(?=\[?\s*\{[^}]{0,1000}?"name"\s*:\s*"(?<tool>[\w.-]+)")|(?<bare>[\w.-]+)\s*(?:\[ARGS\]|(?=\{)))/y,
-    end: jsonEnd,
+    end: textFormJsonEnd,
   },
   {
     name: 'deepseek',
     opening:
       /[ \t]*<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>\s*(?<tool>[\w.-]+)|\s*(?<bare>[\w.-]+)\s*<｜tool▁sep｜>)\s*(?:```(?:json)?\s*)?/y,
-    end: (text, at, cutOff) => endOfMatch(text, jsonEnd(text, at, cutOff), /(?:\s*```)?/y),
+    end: (text, at, cutOff) => endOfTextFormMatch(text, textFormJsonEnd(text, at, cutOff), /(?:\s*```)?/y),
   },
   {
     name: 'harmony',
     opening:
       /[ \t]*(?:<\|channel\|>|<\|start\|>assistant)[^\n]{0,200}?to=(?:functions\.)?(?<tool>[\w-]+)[^\n<]{0,40}(?:<\|constrain\|>\w*\s*)?<\|message\|>/y,
-    end: jsonEnd,
+    end: textFormJsonEnd,
   },
   {
     name: 'kimi',
     opening: /[ \t]*<\|tool_call_begin\|>\s*(?:functions\.)?(?<tool>[\w-]+)(?::\d+)?\s*<\|tool_call_argument_begin\|>/y,
-    end: jsonEnd,
+    end: textFormJsonEnd,
   },
   {
     name: 'tool_code',
     opening: /```tool_code[ \t]*\n(?:[^\n]*=\s*)?(?:print\()?(?:default_api\.)?(?<tool>[\w-]+)\(/y,
-    end: (text, at, cutOff) => endOfMatch(text, at, /[^\n]*\n(?:[^\n]*\n)*?[ \t]*```[ \t]*(?=\n|$)/y) ?? cutOff(at),
+    end: (text, at, cutOff) =>
+      endOfTextFormMatch(text, at, /[^\n]*\n(?:[^\n]*\n)*?[ \t]*```[ \t]*(?=\n|$)/y) ?? cutOff(at),
   },
 ];
 
@@ -78,10 +81,10 @@ const ELEMENT =
   /\s*<(?:\w+:)?(?:parameter(?:\s+name=["'][^"'\n]{0,200}["'][^<>\n]{0,100}|=[\w.-]+)\s*|arg_key|arg_value)>/y;
 const ELEMENT_END = /<\/(?:\w+:)?(?:parameter|arg_key|arg_value)>/g;
 
-function elementsEnd(text: string, from: number, cutOff: CutOff): number | undefined {
+function textFormElementsEnd(text: string, from: number, cutOff: CutOff): number | undefined {
   let at = from;
   for (;;) {
-    const value = endOfMatch(text, at, ELEMENT);
+    const value = endOfTextFormMatch(text, at, ELEMENT);
     if (value === undefined) return at;
     ELEMENT_END.lastIndex = value;
     const closing = ELEMENT_END.exec(text);
@@ -91,8 +94,8 @@ function elementsEnd(text: string, from: number, cutOff: CutOff): number | undef
 }
 
 /** Returns the position after a JSON object or array. Counts brackets only; the content may be invalid. */
-function jsonEnd(text: string, from: number, cutOff: CutOff): number | undefined {
-  const start = endOfMatch(text, from, /\s*(?=[{[])/y);
+function textFormJsonEnd(text: string, from: number, cutOff: CutOff): number | undefined {
+  const start = endOfTextFormMatch(text, from, /\s*(?=[{[])/y);
   if (start === undefined) return undefined;
   let depth = 0;
   const parts = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]]/gs;
@@ -106,7 +109,7 @@ function jsonEnd(text: string, from: number, cutOff: CutOff): number | undefined
 }
 
 /** Returns the position after a match of a sticky pattern, or undefined without one. */
-export function endOfMatch(text: string, at: number | undefined, pattern: RegExp): number | undefined {
+export function endOfTextFormMatch(text: string, at: number | undefined, pattern: RegExp): number | undefined {
   if (at === undefined) return undefined;
   pattern.lastIndex = at;
   return pattern.test(text) ? pattern.lastIndex : undefined;

@@ -6,8 +6,8 @@
 type Fence = { readonly mark: string; readonly closing: RegExp };
 
 /** Returns the text with code and quotations blanked. Every other character keeps its position. */
-export function withoutCode(text: string): string {
-  return withoutSpans(withoutElements(withoutBlocks(text)));
+export function withoutMarkdownCode(text: string): string {
+  return withoutMarkdownSpans(withoutMarkdownElements(withoutMarkdownBlocks(text)));
 }
 
 const FENCE = /^([ \t]*)(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}(?=[^`]*$)|~{3,})[ \t]*(\S*)/;
@@ -19,7 +19,7 @@ const LIST_INDENT = 2;
 /** A fence with this name is a dialect of calls, so its first line is not blanked. */
 const CALL_FENCE = 'tool_code';
 
-function withoutBlocks(text: string): string {
+function withoutMarkdownBlocks(text: string): string {
   let fence: Fence | undefined;
   let isAfterBlank = true;
   let isIndentedCode = false;
@@ -27,13 +27,13 @@ function withoutBlocks(text: string): string {
   const lines = text.split('\n').map((line) => {
     if (fence !== undefined) {
       if (fence.closing.test(line)) fence = undefined;
-      return blank(line);
+      return blankMarkdownCode(line);
     }
     if (line.trim() === '') {
       isAfterBlank = true;
       return line;
     }
-    const indent = indentOf(line);
+    const indent = markdownIndent(line);
     const isListed = isInList && indent >= LIST_INDENT;
     isIndentedCode = indent >= CODE_INDENT && (isAfterBlank || isIndentedCode);
     isAfterBlank = false;
@@ -41,16 +41,16 @@ function withoutBlocks(text: string): string {
     if (mark !== undefined && !isIndentedCode) {
       fence = { mark, closing: new RegExp(`^[ \\t]*${mark}${mark[0]}*[ \\t]*$`) };
       const isCall = name === CALL_FENCE && before === '' && !line.startsWith('~');
-      return isCall && line.startsWith(mark) ? line : blank(line);
+      return isCall && line.startsWith(mark) ? line : blankMarkdownCode(line);
     }
-    if (isIndentedCode || isListed || QUOTE.test(line)) return blank(line);
+    if (isIndentedCode || isListed || QUOTE.test(line)) return blankMarkdownCode(line);
     isInList = LIST_ITEM.test(line);
     return line;
   });
   return lines.join('\n');
 }
 
-function indentOf(line: string): number {
+function markdownIndent(line: string): number {
   const spaces = /^[ \t]*/.exec(line)?.[0] ?? '';
   return spaces.replaceAll('\t', '    ').length;
 }
@@ -61,7 +61,7 @@ const ELEMENTS: readonly (readonly [opening: RegExp, closing: string])[] = [
   [/<code\b[^<>]*>/g, '</code>'],
 ];
 
-function withoutElements(text: string): string {
+function withoutMarkdownElements(text: string): string {
   let left = text;
   for (const [opening, closing] of ELEMENTS) {
     let from = 0;
@@ -70,7 +70,7 @@ function withoutElements(text: string): string {
       if (index < from) continue;
       const end = left.indexOf(closing, index);
       if (end === -1) break;
-      pieces.push(left.slice(from, index), blank(left.slice(index, end + closing.length)));
+      pieces.push(left.slice(from, index), blankMarkdownCode(left.slice(index, end + closing.length)));
       from = end + closing.length;
     }
     left = pieces.join('') + left.slice(from);
@@ -78,16 +78,16 @@ function withoutElements(text: string): string {
   return left;
 }
 
-function withoutSpans(text: string): string {
+function withoutMarkdownSpans(text: string): string {
   // A span ends with its paragraph, so a stray backtick blanks nothing in later paragraphs.
   return text
     .split(/(\n[ \t]*\n)/)
-    .map(withoutSpansInParagraph)
+    .map(withoutMarkdownSpansInParagraph)
     .join('');
 }
 
-function withoutSpansInParagraph(text: string): string {
-  const runs = [...text.matchAll(/`+/g)].filter(({ 0: run, index }) => !isCallFence(text, run, index));
+function withoutMarkdownSpansInParagraph(text: string): string {
+  const runs = [...text.matchAll(/`+/g)].filter(({ 0: run, index }) => !isTextFormCallFence(text, run, index));
   const later = new Map<number, number>(); // by length: index of the next run of that length
   const closing = runs.map(() => -1);
   for (const [i, { 0: run }] of [...runs.entries()].reverse()) {
@@ -100,16 +100,16 @@ function withoutSpansInParagraph(text: string): string {
     const last = runs[closing[i] ?? -1];
     if (index < from || last === undefined) continue;
     const end = last.index + last[0].length;
-    pieces.push(text.slice(from, index), blank(text.slice(index, end)));
+    pieces.push(text.slice(from, index), blankMarkdownCode(text.slice(index, end)));
     from = end;
   }
   return pieces.join('') + text.slice(from);
 }
 
-function isCallFence(text: string, run: string, index: number): boolean {
+function isTextFormCallFence(text: string, run: string, index: number): boolean {
   return (index === 0 || text[index - 1] === '\n') && text.startsWith(CALL_FENCE, index + run.length);
 }
 
-function blank(text: string): string {
+function blankMarkdownCode(text: string): string {
   return text.replaceAll(/[^\n]/g, ' ');
 }

@@ -9,8 +9,8 @@
 //   3. The answer ends with it, or the stop reason says that calls follow.
 
 import type { Stop } from '@drover/protocol/messages';
-import { endOfMatch, type CutOff, type Dialect, dialects, FRAME, STARTS } from './dialects.ts';
-import { withoutCode } from './markdown-code.ts';
+import { endOfTextFormMatch, type CutOff, type Dialect, dialects, FRAME, STARTS } from './dialects.ts';
+import { withoutMarkdownCode } from './markdown-code.ts';
 
 const STARTS_MAX = 20; // only the last ones are checked: a call that ends the answer is among them
 
@@ -20,39 +20,39 @@ export type TextFormCall = { readonly tool: string; readonly dialect: string };
 export function textFormCall(text: string, tools: readonly string[], stop: Stop): TextFormCall | undefined {
   // Fast path for nearly every answer.
   if (!/[<[`]/.test(text)) return undefined;
-  for (const { index } of [...withoutCode(text).matchAll(STARTS)].slice(-STARTS_MAX)) {
+  for (const { index } of [...withoutMarkdownCode(text).matchAll(STARTS)].slice(-STARTS_MAX)) {
     for (const dialect of dialects) {
-      const tool = toolAt(text, index, dialect);
+      const tool = textFormToolAt(text, index, dialect);
       if (tool === undefined || !tools.includes(tool)) continue;
-      if (stop === 'tool_calls' || isLast(text, index, stop)) return { tool, dialect: dialect.name };
+      if (stop === 'tool_calls' || isLastTextFormCall(text, index, stop)) return { tool, dialect: dialect.name };
     }
   }
   return undefined;
 }
 
-function toolAt(text: string, at: number, { opening }: Dialect): string | undefined {
+function textFormToolAt(text: string, at: number, { opening }: Dialect): string | undefined {
   opening.lastIndex = at;
   const groups = opening.exec(text)?.groups;
   return (groups?.['tool'] ?? groups?.['bare'])?.replace(/^functions\./, '');
 }
 
 /** Returns true if only calls follow, up to the end of the text. */
-function isLast(text: string, start: number, stop: Stop): boolean {
+function isLastTextFormCall(text: string, start: number, stop: Stop): boolean {
   const cutOff: CutOff = (from) =>
     stop === 'length' || !/\n\s*\n\s*\S/.test(text.slice(from)) ? text.length : undefined;
   for (
     let at: number | undefined = start;
     at !== undefined;
-    at = callEnd(text, at, cutOff) ?? endOfMatch(text, at, FRAME)
+    at = textFormCallEnd(text, at, cutOff) ?? endOfTextFormMatch(text, at, FRAME)
   ) {
     if (at === text.length) return true;
   }
   return false;
 }
 
-function callEnd(text: string, at: number, cutOff: CutOff): number | undefined {
+function textFormCallEnd(text: string, at: number, cutOff: CutOff): number | undefined {
   for (const { opening, end } of dialects) {
-    const from = endOfMatch(text, at, opening);
+    const from = endOfTextFormMatch(text, at, opening);
     const ended = from === undefined ? undefined : end(text, from, cutOff);
     if (ended !== undefined) return ended;
   }

@@ -26,13 +26,13 @@ const SEAL = /^(\{.*),"sum":"([0-9a-f]{8})"\}$/s;
 export type SealedLine = { readonly text: string; readonly sum: string };
 
 /** Returns the record as a line without newline, sealed to the previous line's sum. */
-export function seal(record: JsonObject, before: string): SealedLine {
+export function sealJournalRecord(record: JsonObject, before: string): SealedLine {
   const open = JSON.stringify(record).slice(0, -1);
-  const sum = sumOf(before, open);
+  const sum = journalLineSum(before, open);
   return { text: `${open},"sum":"${sum}"}`, sum };
 }
 
-export function headOf(owner: Owner): JsonObject {
+export function journalFileHead(owner: Owner): JsonObject {
   return { journal: FORMAT_VERSION, ...owner };
 }
 
@@ -47,7 +47,7 @@ export type Contents = {
   readonly damage?: Damage;
 };
 
-export function readContents(bytes: Uint8Array): Contents {
+export function readJournalContents(bytes: Uint8Array): Contents {
   const records: JsonObject[] = [];
   let version = 0;
   let lastSum = '';
@@ -55,7 +55,7 @@ export function readContents(bytes: Uint8Array): Contents {
   for (let line = 1; ; line++) {
     const end = bytes.indexOf(LF, start);
     if (end === -1) return { version, records, goodBytes: start, lastSum };
-    const checked = checkLine(
+    const checked = checkJournalLine(
       Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8'),
       lastSum,
     );
@@ -69,19 +69,19 @@ export function readContents(bytes: Uint8Array): Contents {
 }
 
 /** Checks a line against the previous line's sum. Returns its record, or a description of the damage. */
-export function checkLine(
+export function checkJournalLine(
   text: string,
   before: string,
 ): { readonly record: JsonObject; readonly sum: string } | string {
   const [, open, sum] = SEAL.exec(text) ?? [];
   if (open === undefined || sum === undefined)
     return text.includes('\0') ? 'zeros where a record should be' : 'not a sealed record';
-  if (sumOf(before, open) !== sum)
+  if (journalLineSum(before, open) !== sum)
     return 'its seal does not fit: a byte was changed here, or a line is missing before it';
   const record: Json = JSON.parse(`${open}}`);
   return isJsonObject(record) ? { record, sum } : 'not a record';
 }
 
-function sumOf(before: string, open: string): string {
+function journalLineSum(before: string, open: string): string {
   return crc32(open, crc32(before)).toString(16).padStart(8, '0');
 }

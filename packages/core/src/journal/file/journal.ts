@@ -14,9 +14,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { DroverError } from '../../errors.ts';
 import type { Owner } from '@drover/protocol/events';
 import type { JsonObject } from '@drover/protocol/json';
-import { FORMAT_VERSION, headOf, readContents, seal, type Contents } from './format.ts';
-import { Lock, lockOwner } from './lock.ts';
-import { type ReadTo, readFurtherRecords } from './tail.ts';
+import { FORMAT_VERSION, journalFileHead, readJournalContents, sealJournalRecord, type Contents } from './format.ts';
+import { Lock, journalLockOwner } from './lock.ts';
+import { type ReadTo, readFurtherJournalRecords } from './tail.ts';
 import { pause } from '../../promises.ts';
 
 const RETRY_MS = 250;
@@ -68,17 +68,18 @@ export class Journal {
     options: JournalOptions,
   ): Promise<{ readonly journal: Journal; readonly records: readonly JsonObject[] }> {
     const { path } = options;
-    await makeFolder(dirname(path));
+    await makeJournalFolder(dirname(path));
     const lock = Lock.take(`${path}.lock`);
-    if (lock === undefined) throw new DroverError({ kind: 'journal.busy', path, owner: lockOwner(`${path}.lock`) });
+    if (lock === undefined)
+      throw new DroverError({ kind: 'journal.busy', path, owner: journalLockOwner(`${path}.lock`) });
     try {
-      const contents = existsSync(path) ? await readRest(path, options.read) : EMPTY;
+      const contents = existsSync(path) ? await readRestOfJournal(path, options.read) : EMPTY;
       const torn = contents === EMPTY ? 0 : (await stat(path)).size - contents.goodBytes;
-      const file = await (options.openFile ?? openForAppend)(path);
+      const file = await (options.openFile ?? openJournalForAppend)(path);
       const journal = new Journal(options, { file, lock }, contents);
       if (torn > 0) options.diagnose?.(`a journal was repaired: ${torn} bytes of an unfinished record were cut off`);
       await file.truncate(contents.goodBytes);
-      if (contents.goodBytes === 0) await journal.append([headOf(ownerIn(options))], true);
+      if (contents.goodBytes === 0) await journal.append([journalFileHead(journalFileOwner(options))], true);
       return { journal, records: contents.records };
     } catch (error) {
       lock.release();
@@ -142,7 +143,7 @@ export class Journal {
     let sum = this.#lastSum;
     let text = '';
     for (const record of records) {
-      const line = seal(record, sum);
+      const line = sealJournalRecord(record, sum);
       sum = line.sum;
       text += `${line.text}\n`;
     }
@@ -161,23 +162,23 @@ export class Journal {
   }
 }
 
-function ownerIn({ run, session }: Owner): Owner {
+function journalFileOwner({ run, session }: Owner): Owner {
   return run === undefined ? { session } : { run };
 }
 
 const EMPTY: Contents = { version: FORMAT_VERSION, records: [], goodBytes: 0, lastSum: '' };
 
 /** Reads what follows the part that is read: journals only grow, and each line is sealed to the one before it. */
-async function readRest(path: string, read: ReadTo | undefined): Promise<Contents> {
-  if (read === undefined || read.line === 0) return readJournal(path);
-  const { records, readTo, damage } = await readFurtherRecords(path, read);
+async function readRestOfJournal(path: string, read: ReadTo | undefined): Promise<Contents> {
+  if (read === undefined || read.line === 0) return readJournalFile(path);
+  const { records, readTo, damage } = await readFurtherJournalRecords(path, read);
   if (damage !== undefined) throw new DroverError({ kind: 'journal.damaged', path, ...damage });
   return { version: FORMAT_VERSION, records, goodBytes: readTo.bytes, lastSum: readTo.sum };
 }
 
 /** Reads a whole journal. Throws `journal.damaged` or `journal.newer`. */
-export async function readJournal(path: string): Promise<Contents> {
-  const contents = readContents(await readFile(path));
+export async function readJournalFile(path: string): Promise<Contents> {
+  const contents = readJournalContents(await readFile(path));
   if (contents.version > FORMAT_VERSION)
     throw new DroverError({ kind: 'journal.newer', path, version: contents.version });
   if (contents.damage !== undefined) throw new DroverError({ kind: 'journal.damaged', path, ...contents.damage });
@@ -186,7 +187,7 @@ export async function readJournal(path: string): Promise<Contents> {
 
 // Not mkdir's `recursive`: it never returns where the system reports an existing parent as missing,
 // as it does below /proc.
-async function makeFolder(path: string): Promise<void> {
+async function makeJournalFolder(path: string): Promise<void> {
   const attempt = (): Promise<NodeJS.ErrnoException | undefined> =>
     mkdir(path).then(
       () => undefined,
@@ -195,12 +196,12 @@ async function makeFolder(path: string): Promise<void> {
   const problem = await attempt();
   if (problem === undefined) return;
   if (problem.code !== 'ENOENT') throw problem;
-  await makeFolder(dirname(path));
+  await makeJournalFolder(dirname(path));
   const again = await attempt();
   if (again !== undefined) throw again;
 }
 
-async function openForAppend(path: string): Promise<JournalFile> {
+async function openJournalForAppend(path: string): Promise<JournalFile> {
   // Not append mode: it ignores positions, so writing after a truncate would fail.
   return open(path, existsSync(path) ? 'r+' : 'w+', 0o600);
 }

@@ -9,7 +9,7 @@ import { DatabaseSync } from 'node:sqlite';
 
 const SQLITE_BUSY = 5;
 // Two processes that try at the same moment may both find the lock busy. Each retries after random waits before it
-// reports the lock as taken. `isTaken` holds the lock for less time than these waits.
+// reports the lock as taken. `isJournalLocked` holds the lock for less time than these waits.
 const ATTEMPTS = 12;
 const WAIT_MS_MAX = 30;
 
@@ -23,12 +23,12 @@ export class Lock {
   /** Takes the lock. Returns undefined if another process or Journal holds it. */
   static take(path: string): Lock | undefined {
     for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-      const database = locked(path);
+      const database = lockJournal(path);
       if (database !== undefined) {
-        writeFileSync(ownerPath(path), `${process.pid}\n`);
+        writeFileSync(journalLockOwnerPath(path), `${process.pid}\n`);
         return new Lock(database);
       }
-      if (attempt < ATTEMPTS) pause(1 + Math.random() * WAIT_MS_MAX);
+      if (attempt < ATTEMPTS) pauseForJournalLock(1 + Math.random() * WAIT_MS_MAX);
     }
     return undefined;
   }
@@ -39,14 +39,14 @@ export class Lock {
 }
 
 /** Whether the lock is held. Read-only, and does not keep another process from taking the lock. */
-export function isTaken(path: string): boolean {
+export function isJournalLocked(path: string): boolean {
   if (!existsSync(path)) return false;
   const database = new DatabaseSync(path, { readOnly: true });
   try {
     database.prepare('SELECT name FROM sqlite_schema').all();
     return false;
   } catch (error) {
-    if (isBusy(error)) return true;
+    if (isJournalLockBusy(error)) return true;
     throw error;
   } finally {
     database.close();
@@ -54,12 +54,12 @@ export function isTaken(path: string): boolean {
 }
 
 /** The process id of the last owner. */
-export function lockOwner(path: string): string {
+export function journalLockOwner(path: string): string {
   // The owner writes this file right after it takes the lock, so the file may be missing for a moment.
-  return existsSync(ownerPath(path)) ? readFileSync(ownerPath(path), 'utf8').trim() : 'unknown';
+  return existsSync(journalLockOwnerPath(path)) ? readFileSync(journalLockOwnerPath(path), 'utf8').trim() : 'unknown';
 }
 
-function locked(path: string): DatabaseSync | undefined {
+function lockJournal(path: string): DatabaseSync | undefined {
   const database = new DatabaseSync(path);
   try {
     // SQLite holds the lock until the transaction ends, which is when the database is closed.
@@ -67,19 +67,19 @@ function locked(path: string): DatabaseSync | undefined {
     return database;
   } catch (error) {
     database.close();
-    if (isBusy(error)) return undefined;
+    if (isJournalLockBusy(error)) return undefined;
     throw error;
   }
 }
 
-function pause(ms: number): void {
+function pauseForJournalLock(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
-function ownerPath(path: string): string {
+function journalLockOwnerPath(path: string): string {
   return `${path}.owner`;
 }
 
-function isBusy(error: unknown): boolean {
+function isJournalLockBusy(error: unknown): boolean {
   return error instanceof Error && 'errcode' in error && error.errcode === SQLITE_BUSY;
 }

@@ -1,13 +1,13 @@
 // Journal tail: reads a journal as it grows, one piece at a time, from any position.
 //
-// A caller that knows the sum of the last line gets every later line checked, and damage as a failure. `readPiece`
+// A caller that knows the sum of the last line gets every later line checked, and damage as a failure. `readJournalPiece`
 // has no sum, so it only parses whole lines and stops at the first line that is no record.
 
 import { open, type FileHandle } from 'node:fs/promises';
 import { DroverError } from '../../errors.ts';
 import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json';
-import { checkLine, type Damage } from './format.ts';
-import { isTaken } from './lock.ts';
+import { checkJournalLine, type Damage } from './format.ts';
+import { isJournalLocked } from './lock.ts';
 import { pause } from '../../promises.ts';
 
 const LOOK_MS = 200;
@@ -39,16 +39,16 @@ export async function* journalTail(path: string, last: ReadTo, signal: AbortSign
   let readTo = last;
   while (!signal.aborted) {
     // Check the lock before reading: records written before the writer left are then read below.
-    const wasLive = isTaken(`${path}.lock`);
-    for (let lines = await linesAt({ path, from: readTo.bytes }); lines.length > 0;) {
-      const { records, damage, ...at } = checked(lines, readTo);
+    const wasLive = isJournalLocked(`${path}.lock`);
+    for (let lines = await readJournalLinesAt({ path, from: readTo.bytes }); lines.length > 0;) {
+      const { records, damage, ...at } = checkJournalBytes(lines, readTo);
       for (const record of records) {
         yield record;
         if (record['type'] === 'run_end') return;
       }
       if (damage !== undefined) throw new DroverError({ kind: 'journal.damaged', path, ...damage });
       readTo = at;
-      lines = await linesAt({ path, from: readTo.bytes });
+      lines = await readJournalLinesAt({ path, from: readTo.bytes });
     }
     if (!wasLive) return;
     await pause(LOOK_MS, signal);
@@ -56,15 +56,15 @@ export async function* journalTail(path: string, last: ReadTo, signal: AbortSign
 }
 
 /** Reads and checks all records after `last`. `version` is set if the head was among the lines read. */
-export async function readFurtherRecords(path: string, last: ReadTo): Promise<ReadOn> {
+export async function readFurtherJournalRecords(path: string, last: ReadTo): Promise<ReadOn> {
   const records: JsonObject[] = [];
   let readTo = last;
   let version: number | undefined;
   while (true) {
-    const lines = await linesAt({ path, from: readTo.bytes });
+    const lines = await readJournalLinesAt({ path, from: readTo.bytes });
     if (lines.length === 0) return { records, readTo, version };
-    if (readTo.line === 0) version = Number(parsed(linesIn(lines)[0] ?? '')?.['journal']);
-    const { records: found, damage, ...at } = checked(lines, readTo);
+    if (readTo.line === 0) version = Number(parseJournalLine(journalLinesIn(lines)[0] ?? '')?.['journal']);
+    const { records: found, damage, ...at } = checkJournalBytes(lines, readTo);
     records.push(...found);
     if (damage !== undefined) return { records, readTo, version, damage };
     readTo = at;
@@ -72,21 +72,21 @@ export async function readFurtherRecords(path: string, last: ReadTo): Promise<Re
 }
 
 /** Reads as many whole lines as fit into one piece, or a single longer line. */
-export async function readPiece(tail: JournalTail): Promise<Piece> {
-  const bytes = await linesAt(tail);
+export async function readJournalPiece(tail: JournalTail): Promise<Piece> {
+  const bytes = await readJournalLinesAt(tail);
   const records: JsonObject[] = [];
-  for (const line of linesIn(bytes)) {
-    const record = parsed(line);
+  for (const line of journalLinesIn(bytes)) {
+    const record = parseJournalLine(line);
     if (record === undefined) return { records, end: undefined };
     records.push(record);
   }
   return { records, end: tail.from + bytes.length };
 }
 
-async function linesAt({ path, from, to = Number.POSITIVE_INFINITY }: JournalTail): Promise<Buffer> {
+async function readJournalLinesAt({ path, from, to = Number.POSITIVE_INFINITY }: JournalTail): Promise<Buffer> {
   await using file = await open(path, 'r');
   for (let size = PIECE_BYTES; size <= LINE_BYTES_MAX; size *= 4) {
-    const bytes = await bytesAt(file, from, Math.min(size, to - from));
+    const bytes = await readJournalBytesAt(file, from, Math.min(size, to - from));
     const end = bytes.lastIndexOf(LF) + 1;
     if (end > 0) return bytes.subarray(0, end);
     if (bytes.length < size) break; // end of file, or a line that is still being written
@@ -95,27 +95,30 @@ async function linesAt({ path, from, to = Number.POSITIVE_INFINITY }: JournalTai
 }
 
 /** The position after the last whole line within the first `size` bytes. */
-export async function endOfLines(path: string, size: number): Promise<number> {
+export async function endOfJournalLines(path: string, size: number): Promise<number> {
   await using file = await open(path, 'r');
   for (let to = size; to > 0;) {
     const from = Math.max(0, to - PIECE_BYTES);
-    const at = (await bytesAt(file, from, to - from)).lastIndexOf(LF);
+    const at = (await readJournalBytesAt(file, from, to - from)).lastIndexOf(LF);
     if (at >= 0) return from + at + 1;
     to = from;
   }
   return 0;
 }
 
-async function bytesAt(file: FileHandle, from: number, size: number): Promise<Buffer> {
+async function readJournalBytesAt(file: FileHandle, from: number, size: number): Promise<Buffer> {
   const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(size), 0, size, from);
   return buffer.subarray(0, bytesRead);
 }
 
-function checked(bytes: Buffer, last: ReadTo): ReadTo & { readonly records: JsonObject[]; readonly damage?: Damage } {
+function checkJournalBytes(
+  bytes: Buffer,
+  last: ReadTo,
+): ReadTo & { readonly records: JsonObject[]; readonly damage?: Damage } {
   const records: JsonObject[] = [];
   let { line, sum } = last;
-  for (const text of linesIn(bytes)) {
-    const found = checkLine(text, sum);
+  for (const text of journalLinesIn(bytes)) {
+    const found = checkJournalLine(text, sum);
     if (typeof found === 'string') return { ...last, records, damage: { line: line + 1, what: found } };
     if (line > 0) records.push(found.record); // line 0 is the head
     ({ sum } = found);
@@ -124,11 +127,11 @@ function checked(bytes: Buffer, last: ReadTo): ReadTo & { readonly records: Json
   return { records, line, sum, bytes: last.bytes + bytes.length };
 }
 
-function linesIn(bytes: Buffer): readonly string[] {
+function journalLinesIn(bytes: Buffer): readonly string[] {
   return bytes.toString('utf8').split('\n').slice(0, -1);
 }
 
-function parsed(line: string): JsonObject | undefined {
+function parseJournalLine(line: string): JsonObject | undefined {
   try {
     const value: Json = JSON.parse(line);
     if (!isJsonObject(value)) return undefined;

@@ -19,12 +19,12 @@ import type { Json, JsonObject } from '@drover/protocol/json';
 import type { ImagePart, TextPart, ToolResult } from '@drover/protocol/messages';
 import type { ModelEvent, ModelRequest, RequestMessage, RequestPart } from '@drover/protocol/model';
 import type { Provider, ProviderOptions, WireLimits } from '../provider.ts';
-import { assemble, Assembly, type WireDialect, type Ending, type Source } from '../wire/assembly.ts';
-import { parseArguments } from '../wire/arguments.ts';
-import { countOf, objectOf, objectsOf, textOf } from '../wire/loose.ts';
-import { accountOf, failureOfError } from '../wire/http/rejection.ts';
+import { assembleWireAnswer, Assembly, type WireDialect, type Ending, type Source } from '../wire/assembly.ts';
+import { parseWireArguments } from '../wire/arguments.ts';
+import { looseCount, looseObject, looseObjects, looseText } from '../wire/loose.ts';
+import { httpAccountOf, failureOfHttpError } from '../wire/http/rejection.ts';
 import type { Frames, SseFrame } from '../wire/http/sse.ts';
-import { open, sdkOptions } from '../wire/http/transport.ts';
+import { openHttpAnswer, httpSdkOptions } from '../wire/http/transport.ts';
 import { estimatePromptTokens } from '../wire/usage.ts';
 
 const LIMITS: WireLimits = {
@@ -55,7 +55,7 @@ const RETURNABLE: ReadonlySet<string> = new Set<ContentBlockParam['type']>([
 
 const CACHED = { cache_control: { type: 'ephemeral' } } as const;
 
-export function toWire(request: ModelRequest): MessageCreateParamsStreaming {
+export function toAnthropicRequest(request: ModelRequest): MessageCreateParamsStreaming {
   const { model, system, tools, messages, outputTokensMax } = request;
   return {
     model,
@@ -69,56 +69,59 @@ export function toWire(request: ModelRequest): MessageCreateParamsStreaming {
         input_schema: schema as Tool.InputSchema,
       })),
     }),
-    messages: messages.map(toMessage),
+    messages: messages.map(toAnthropicMessage),
     stream: true,
   };
 }
 
-function toMessage(message: RequestMessage): MessageParam {
-  if (message.role === 'assistant') return { role: 'assistant', content: message.content.flatMap(toBlocks) };
-  const blocks: ContentBlockParam[] = [...message.results.map(toResult), ...message.content.map(toInput)];
+function toAnthropicMessage(message: RequestMessage): MessageParam {
+  if (message.role === 'assistant') return { role: 'assistant', content: message.content.flatMap(toAnthropicBlocks) };
+  const blocks: ContentBlockParam[] = [
+    ...message.results.map(toAnthropicResult),
+    ...message.content.map(toAnthropicInput),
+  ];
   const isMarked = (at: number) => (message.cacheMark && at === blocks.length - 1) || at + 1 === message.innerMark;
   const content = blocks.map((block, at) => (isMarked(at) ? ({ ...block, ...CACHED } as ContentBlockParam) : block));
   return { role: 'user', content };
 }
 
-function toResult({ id, output, isError, images = [] }: ToolResult): ToolResultBlockParam {
+function toAnthropicResult({ id, output, isError, images = [] }: ToolResult): ToolResultBlockParam {
   return {
     type: 'tool_result',
     tool_use_id: id,
-    content: images.length === 0 ? output : [{ type: 'text', text: output }, ...images.map(toInput)],
+    content: images.length === 0 ? output : [{ type: 'text', text: output }, ...images.map(toAnthropicInput)],
     ...(isError && { is_error: true }),
   };
 }
 
-function toInput(part: TextPart | ImagePart): TextBlockParam | ImageBlockParam {
+function toAnthropicInput(part: TextPart | ImagePart): TextBlockParam | ImageBlockParam {
   if (part.type === 'text') return { type: 'text', text: part.text };
   const media_type = part.mediaType as Base64ImageSource['media_type'];
   return { type: 'image', source: { type: 'base64', media_type, data: part.data } };
 }
 
-function toBlocks(part: RequestPart): readonly ContentBlockParam[] {
-  const extra = objectOf(part.native) ?? {};
+function toAnthropicBlocks(part: RequestPart): readonly ContentBlockParam[] {
+  const extra = looseObject(part.native) ?? {};
   switch (part.type) {
     case 'text':
       return [{ ...extra, type: 'text', text: part.text }];
     case 'thinking': {
       // The API refuses unsigned thinking, such as another provider's.
-      const signature = textOf(extra['signature']);
+      const signature = looseText(extra['signature']);
       return signature === '' ? [] : [{ type: 'thinking', thinking: part.text, signature }];
     }
     case 'tool_call':
       return [{ ...extra, type: 'tool_use', id: part.id, name: part.name, input: part.args }];
     case 'native':
-      return RETURNABLE.has(textOf(extra['type'])) ? [extra as unknown as ContentBlockParam] : [];
+      return RETURNABLE.has(looseText(extra['type'])) ? [extra as unknown as ContentBlockParam] : [];
   }
 }
 
 // ── response ──────────────────────────────────────────────────────────────────────────────────
 
-export function read(frames: Frames, source: Source): AsyncIterable<ModelEvent> {
+export function readAnthropicAnswer(frames: Frames, source: Source): AsyncIterable<ModelEvent> {
   const assembly = new Assembly(source);
-  return assemble(frames, assembly, new MessagesDialect(assembly, source));
+  return assembleWireAnswer(frames, assembly, new MessagesDialect(assembly, source));
 }
 
 /** Data of a block that is complete only when the block stops. */
@@ -138,27 +141,27 @@ class MessagesDialect implements WireDialect {
   }
 
   take(event: JsonObject): void {
-    const type = textOf(event['type']);
+    const type = looseText(event['type']);
     if (type === 'ping') return;
     if (this.#phase === 'after' && type !== 'message_start') return this.#assembly.ignore();
-    const index = countOf(event['index']) ?? 0;
+    const index = looseCount(event['index']) ?? 0;
     switch (type) {
       case 'message_start':
-        return this.#startMessage(objectOf(event['message']) ?? {});
+        return this.#startMessage(looseObject(event['message']) ?? {});
       case 'content_block_start':
-        return this.#startBlock(index, objectOf(event['content_block']) ?? {});
+        return this.#startBlock(index, looseObject(event['content_block']) ?? {});
       case 'content_block_delta':
-        return this.#takeDelta(index, objectOf(event['delta']) ?? {});
+        return this.#takeDelta(index, looseObject(event['delta']) ?? {});
       case 'content_block_stop':
         return this.#stopBlock(index);
       case 'message_delta':
-        this.#assembly.usage.takeShares(objectOf(event['usage']));
-        return this.#takeStop(objectOf(event['delta']) ?? {});
+        this.#assembly.usage.takeShares(looseObject(event['usage']));
+        return this.#takeStop(looseObject(event['delta']) ?? {});
       case 'message_stop':
         this.#phase = 'after';
         return;
       case 'error':
-        throw new DroverError(failureOfError(objectOf(event['error']) ?? event, this.#source.account));
+        throw new DroverError(failureOfHttpError(looseObject(event['error']) ?? event, this.#source.account));
       default:
         this.#assembly.ignore();
     }
@@ -170,7 +173,7 @@ class MessagesDialect implements WireDialect {
     if (this.#stop === '') return undefined;
     const announcesCalls = this.#stop === 'tool_use';
     const explanation = this.#explanation !== '' && { explanation: this.#explanation };
-    return { stop: toStop(this.#stop), announcesCalls, ...explanation };
+    return { stop: stopOfAnthropic(this.#stop), announcesCalls, ...explanation };
   }
 
   // Servers that do not really stream may put the whole message into the first event. A second `message_start`
@@ -179,9 +182,9 @@ class MessagesDialect implements WireDialect {
     const isFirst = this.#phase === 'before';
     this.#phase = 'message';
     if (!isFirst) return this.#assembly.ignore();
-    this.#assembly.usage.takeShares(objectOf(message['usage']));
+    this.#assembly.usage.takeShares(looseObject(message['usage']));
     this.#assembly.start();
-    objectsOf(message['content']).forEach((block, index) => {
+    looseObjects(message['content']).forEach((block, index) => {
       this.#startBlock(index, block);
       this.#stopBlock(index);
     });
@@ -189,9 +192,9 @@ class MessagesDialect implements WireDialect {
   }
 
   #takeStop(delta: JsonObject): void {
-    this.#stop = textOf(delta['stop_reason']) || this.#stop;
-    const details = objectOf(delta['stop_details']);
-    this.#explanation = textOf(details?.['explanation']) || textOf(details?.['category']) || this.#explanation;
+    this.#stop = looseText(delta['stop_reason']) || this.#stop;
+    const details = looseObject(delta['stop_details']);
+    this.#explanation = looseText(details?.['explanation']) || looseText(details?.['category']) || this.#explanation;
     if (this.#stop === 'model_context_window_exceeded') {
       throw new DroverError({ kind: 'context.overflow', message: 'the answer reached the end of the context window' });
     }
@@ -201,16 +204,16 @@ class MessagesDialect implements WireDialect {
     const assembly = this.#assembly;
     assembly.start();
     assembly.keep(block);
-    this.#rests.set(index, { block, json: '', signature: textOf(block['signature']), citations: [] });
+    this.#rests.set(index, { block, json: '', signature: looseText(block['signature']), citations: [] });
     switch (block['type']) {
       case 'text':
         assembly.open(index, 'text');
-        return assembly.write(index, textOf(block['text']));
+        return assembly.write(index, looseText(block['text']));
       case 'thinking':
         assembly.open(index, 'thinking');
-        return assembly.write(index, textOf(block['thinking']));
+        return assembly.write(index, looseText(block['thinking']));
       case 'tool_use':
-        return assembly.openCall(index, textOf(block['id']), textOf(block['name']));
+        return assembly.openCall(index, looseText(block['id']), looseText(block['name']));
       default:
         return assembly.close(index);
     }
@@ -221,19 +224,19 @@ class MessagesDialect implements WireDialect {
     const rest = this.#rests.get(index);
     switch (delta['type']) {
       case 'text_delta':
-        return this.#write(index, 'text', textOf(delta['text']));
+        return this.#write(index, 'text', looseText(delta['text']));
       case 'thinking_delta':
-        return this.#write(index, 'thinking', textOf(delta['thinking']));
+        return this.#write(index, 'thinking', looseText(delta['thinking']));
       case 'input_json_delta':
-        if (assembly.kindOf(index) === 'call') return assembly.write(index, textOf(delta['partial_json']));
+        if (assembly.kindOf(index) === 'call') return assembly.write(index, looseText(delta['partial_json']));
         if (rest === undefined) return assembly.ignore();
         assembly.keep(delta);
-        rest.json += textOf(delta['partial_json']);
+        rest.json += looseText(delta['partial_json']);
         return;
       case 'signature_delta':
         if (rest === undefined) return assembly.ignore();
         assembly.keep(delta);
-        rest.signature += textOf(delta['signature']);
+        rest.signature += looseText(delta['signature']);
         return;
       case 'citations_delta':
         if (rest === undefined) return assembly.ignore();
@@ -268,7 +271,9 @@ class MessagesDialect implements WireDialect {
         this.#finishCall(index, rest.block);
         break;
       default:
-        this.#assembly.insert(rest.json === '' ? rest.block : { ...rest.block, input: parseArguments(rest.json).args });
+        this.#assembly.insert(
+          rest.json === '' ? rest.block : { ...rest.block, input: parseWireArguments(rest.json).args },
+        );
     }
     this.#assembly.close(index);
   }
@@ -281,18 +286,18 @@ class MessagesDialect implements WireDialect {
 
   #finishCall(index: number, block: JsonObject): void {
     const { caller, input } = block;
-    const isDirect = (objectOf(caller)?.['type'] ?? 'direct') === 'direct';
+    const isDirect = (looseObject(caller)?.['type'] ?? 'direct') === 'direct';
     if (!isDirect) {
       // Code on the server may not call drover's tools, so the model did not ask for this call.
       this.#assembly.spoil(index, 'the call was made by code on the server, which is not allowed here');
-    } else if (this.#assembly.textOf(index) === '' && Object.keys(objectOf(input) ?? {}).length > 0) {
+    } else if (this.#assembly.textOf(index) === '' && Object.keys(looseObject(input) ?? {}).length > 0) {
       this.#assembly.write(index, JSON.stringify(input));
     }
     if (caller !== undefined && !isDirect) this.#assembly.attach(index, { caller });
   }
 }
 
-function toStop(reason: string): Ending['stop'] {
+function stopOfAnthropic(reason: string): Ending['stop'] {
   switch (reason) {
     case 'max_tokens':
       return 'length';
@@ -307,38 +312,38 @@ function toStop(reason: string): Ending['stop'] {
 
 // ── provider ──────────────────────────────────────────────────────────────────────────────────
 
-export function anthropic(options: ProviderOptions): Provider {
+export function anthropicProvider(options: ProviderOptions): Provider {
   const { id, timeouts } = options;
-  const account = accountOf(options, USUAL);
+  const account = httpAccountOf(options, USUAL);
   return {
     id,
     limits: LIMITS,
     stream(request, signal) {
-      const body = toWire(request);
-      const { headers, frames } = open(
+      const body = toAnthropicRequest(request);
+      const { headers, frames } = openHttpAnswer(
         {
           account,
           timeouts,
           send: (fetch) =>
-            new BaseAnthropic({ ...sdkOptions(account, timeouts, fetch), openTelemetry: false })
+            new BaseAnthropic({ ...httpSdkOptions(account, timeouts, fetch), openTelemetry: false })
               .post('/v1/messages', { body, stream: true })
               .asResponse(),
-          unfold,
-          isLast,
+          unfold: unfoldAnthropicAnswer,
+          isLast: isLastAnthropicFrame,
         },
         signal,
       );
       const estimatePrompt = () => estimatePromptTokens(request);
-      return read(frames, { provider: id, model: request.model, account, headers, estimatePrompt });
+      return readAnthropicAnswer(frames, { provider: id, model: request.model, account, headers, estimatePrompt });
     },
   };
 }
 
-function unfold(whole: JsonObject): readonly SseFrame[] | undefined {
+function unfoldAnthropicAnswer(whole: JsonObject): readonly SseFrame[] | undefined {
   if (!Array.isArray(whole['content'])) return undefined;
   return [{ event: 'message_start', data: JSON.stringify({ type: 'message_start', message: whole }) }];
 }
 
-function isLast({ event, data }: SseFrame): boolean {
+function isLastAnthropicFrame({ event, data }: SseFrame): boolean {
   return event === 'message_stop' || (data.length < 100 && /"type"\s*:\s*"message_stop"/.test(data));
 }

@@ -17,13 +17,13 @@ import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json'
 import type { ImagePart, TextPart } from '@drover/protocol/messages';
 import type { ModelEvent, ModelRequest, RequestMessage, RequestPart } from '@drover/protocol/model';
 import type { Provider, ProviderOptions, WireLimits } from '../provider.ts';
-import { assemble, Assembly, type WireDialect, type Ending, type Source } from '../wire/assembly.ts';
+import { assembleWireAnswer, Assembly, type WireDialect, type Ending, type Source } from '../wire/assembly.ts';
 import { ChatCalls } from '../wire/chat-calls.ts';
-import { countOf, objectOf, objectsOf, textOf } from '../wire/loose.ts';
-import { accountOf, failureOfError } from '../wire/http/rejection.ts';
+import { looseCount, looseObject, looseObjects, looseText } from '../wire/loose.ts';
+import { httpAccountOf, failureOfHttpError } from '../wire/http/rejection.ts';
 import type { Frames, SseFrame } from '../wire/http/sse.ts';
 import { ThinkTags } from '../wire/think-tags.ts';
-import { open, sdkOptions } from '../wire/http/transport.ts';
+import { openHttpAnswer, httpSdkOptions } from '../wire/http/transport.ts';
 import { estimatePromptTokens } from '../wire/usage.ts';
 
 const LIMITS: WireLimits = {
@@ -40,14 +40,14 @@ const CACHE_KEY_CHARS_MAX = 64;
 // ── request ───────────────────────────────────────────────────────────────────────────────────
 
 /** `address` is the base URL. Its host tells whether the server is OpenAI itself. */
-export function toWire(request: ModelRequest, address: string): ChatCompletionCreateParamsStreaming {
+export function toChatRequest(request: ModelRequest, address: string): ChatCompletionCreateParamsStreaming {
   const { model, system, tools, messages, outputTokensMax, cacheKey, sampling = {} } = request;
   const isOpenai = URL.canParse(address) && /(^|\.)openai\.(azure\.)?com$/.test(new URL(address).hostname);
   return {
     model,
     messages: [
       ...(system.trim() === '' ? [] : [{ role: 'system' as const, content: system }]),
-      ...messages.flatMap(toMessages),
+      ...messages.flatMap(toChatMessages),
     ],
     ...(tools.length > 0 && {
       tools: tools.map(({ name, description, schema }) => ({
@@ -64,14 +64,14 @@ export function toWire(request: ModelRequest, address: string): ChatCompletionCr
   };
 }
 
-function toMessages(message: RequestMessage): readonly ChatCompletionMessageParam[] {
-  if (message.role === 'assistant') return toAssistant(message.content);
+function toChatMessages(message: RequestMessage): readonly ChatCompletionMessageParam[] {
+  if (message.role === 'assistant') return toChatAssistant(message.content);
   const { results, content } = message;
   // A tool message holds only text, so images of a result follow in a user message.
   const shown = results.flatMap(({ name, images = [] }) =>
     images.length === 0 ? [] : [{ type: 'text' as const, text: `What ${name} showed:` }, ...images],
   );
-  const said = toContent([...shown, ...content]);
+  const said = toChatContent([...shown, ...content]);
   return [
     ...results.map(({ id, output }) => ({ role: 'tool' as const, tool_call_id: id, content: output })),
     ...(said.length === 0 ? [] : [{ role: 'user' as const, content: said }]),
@@ -79,7 +79,7 @@ function toMessages(message: RequestMessage): readonly ChatCompletionMessagePara
 }
 
 /** Joins texts into one string if there are no images, because some servers do not accept lists. */
-function toContent(parts: readonly (TextPart | ImagePart)[]): string | ChatCompletionContentPart[] {
+function toChatContent(parts: readonly (TextPart | ImagePart)[]): string | ChatCompletionContentPart[] {
   if (parts.every((part) => part.type === 'text')) return parts.map(({ text }) => text).join('\n\n');
   return parts.map((part) =>
     part.type === 'text'
@@ -88,7 +88,7 @@ function toContent(parts: readonly (TextPart | ImagePart)[]): string | ChatCompl
   );
 }
 
-function toAssistant(parts: readonly RequestPart[]): readonly ChatCompletionAssistantMessageParam[] {
+function toChatAssistant(parts: readonly RequestPart[]): readonly ChatCompletionAssistantMessageParam[] {
   const text = parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('');
   const calls = parts.flatMap((part): ChatCompletionMessageFunctionToolCall[] =>
     part.type === 'tool_call'
@@ -100,19 +100,19 @@ function toAssistant(parts: readonly RequestPart[]): readonly ChatCompletionAssi
     {
       role: 'assistant',
       content: text === '' ? null : text,
-      ...reasoningOf(parts),
+      ...reasoningForChat(parts),
       ...(calls.length > 0 && { tool_calls: calls }),
     },
   ];
 }
 
 /** Returns reasoning in the same field that it arrived in. */
-function reasoningOf(parts: readonly RequestPart[]): JsonObject {
+function reasoningForChat(parts: readonly RequestPart[]): JsonObject {
   const details: Json[] = [];
   let content: string | undefined;
   for (const part of parts) {
-    const native = objectOf(part.native);
-    details.push(...objectsOf(native?.['reasoning_details']));
+    const native = looseObject(part.native);
+    details.push(...looseObjects(native?.['reasoning_details']));
     if (native?.['field'] === 'reasoning_content' && part.type === 'thinking') content = (content ?? '') + part.text;
   }
   return {
@@ -123,9 +123,9 @@ function reasoningOf(parts: readonly RequestPart[]): JsonObject {
 
 // ── response ──────────────────────────────────────────────────────────────────────────────────
 
-export function read(frames: Frames, source: Source): AsyncIterable<ModelEvent> {
+export function readChatAnswer(frames: Frames, source: Source): AsyncIterable<ModelEvent> {
   const assembly = new Assembly(source);
-  return assemble(frames, assembly, new ChatDialect(assembly, source));
+  return assembleWireAnswer(frames, assembly, new ChatDialect(assembly, source));
 }
 
 // Stop reasons with a special meaning. All others, such as `stop` and `tool_calls`, mean a complete answer.
@@ -160,16 +160,16 @@ class ChatDialect implements WireDialect {
   take(chunk: JsonObject): void {
     if (this.#isDone) return this.#assembly.ignore();
     this.#throwError(chunk);
-    const choices = objectsOf(chunk['choices']);
+    const choices = looseObjects(chunk['choices']);
     if (chunk['choices'] === undefined && chunk['usage'] === undefined) return this.#assembly.ignore();
     this.#assembly.start();
     // The request asked for one answer. If the server sends more, the first one counts.
-    const choice = choices.find(({ index }) => (countOf(index) ?? 0) === 0) ?? {};
-    for (const usage of [objectOf(chunk['x_groq'])?.['usage'], choice['usage'], chunk['usage']]) {
-      this.#assembly.usage.takeWhole(objectOf(usage));
+    const choice = choices.find(({ index }) => (looseCount(index) ?? 0) === 0) ?? {};
+    for (const usage of [looseObject(chunk['x_groq'])?.['usage'], choice['usage'], chunk['usage']]) {
+      this.#assembly.usage.takeWhole(looseObject(usage));
     }
-    this.#takeDelta(objectOf(choice['delta']) ?? objectOf(choice['message']) ?? {});
-    if (textOf(choice['finish_reason']) !== '') this.#takeFinish(textOf(choice['finish_reason']));
+    this.#takeDelta(looseObject(choice['delta']) ?? looseObject(choice['message']) ?? {});
+    if (looseText(choice['finish_reason']) !== '') this.#takeFinish(looseText(choice['finish_reason']));
   }
 
   takeDone(): void {
@@ -194,17 +194,17 @@ class ChatDialect implements WireDialect {
         ? chunk
         : undefined;
     const failed = found ?? (typeof error === 'string' && error !== '' ? { ...chunk, message: error } : undefined);
-    if (failed !== undefined) throw new DroverError(failureOfError(failed, this.#source.account));
+    if (failed !== undefined) throw new DroverError(failureOfHttpError(failed, this.#source.account));
   }
 
   #takeDelta(delta: JsonObject): void {
     this.#takeReasoning(delta);
     const { content } = delta;
     if (typeof content === 'string') this.#takeText(content);
-    for (const part of objectsOf(content)) this.#takePart(part);
-    this.#takeRefusal(textOf(delta['refusal']));
-    const legacy = objectOf(delta['function_call']);
-    const calls = legacy === undefined ? objectsOf(delta['tool_calls']) : [{ index: 0, function: legacy }];
+    for (const part of looseObjects(content)) this.#takePart(part);
+    this.#takeRefusal(looseText(delta['refusal']));
+    const legacy = looseObject(delta['function_call']);
+    const calls = legacy === undefined ? looseObjects(delta['tool_calls']) : [{ index: 0, function: legacy }];
     for (const call of calls) {
       this.#closeCurrent();
       this.#calls.take(call);
@@ -218,11 +218,12 @@ class ChatDialect implements WireDialect {
   }
 
   #takeReasoning(delta: JsonObject): void {
-    const details = objectsOf(delta['reasoning_details']);
+    const details = looseObjects(delta['reasoning_details']);
     for (const detail of details) this.#addDetail(detail);
-    const vendor = textOf(delta['reasoning_content']);
+    const vendor = looseText(delta['reasoning_content']);
     const other =
-      textOf(delta['reasoning']) || details.map(({ text, summary }) => textOf(text) || textOf(summary)).join('');
+      looseText(delta['reasoning']) ||
+      details.map(({ text, summary }) => looseText(text) || looseText(summary)).join('');
     if (vendor !== '') this.#write('thinking', vendor, 'reasoning_content');
     else if (other !== '') this.#write('thinking', other, 'reasoning');
   }
@@ -234,8 +235,8 @@ class ChatDialect implements WireDialect {
 
   #takePart(part: JsonObject): void {
     const { type, thinking } = part;
-    if (type !== 'thinking') return this.#takeText(textOf(part['text']));
-    const texts = typeof thinking === 'string' ? [thinking] : objectsOf(thinking).map(({ text }) => textOf(text));
+    if (type !== 'thinking') return this.#takeText(looseText(part['text']));
+    const texts = typeof thinking === 'string' ? [thinking] : looseObjects(thinking).map(({ text }) => looseText(text));
     this.#write('thinking', texts.join(''), '');
   }
 
@@ -286,7 +287,7 @@ class ChatDialect implements WireDialect {
       return;
     }
     const joined = ['text', 'summary', 'data'].flatMap((field) => {
-      const text = textOf(last[field]) + textOf(detail[field]);
+      const text = looseText(last[field]) + looseText(detail[field]);
       return text === '' ? [] : [[field, text]];
     });
     const told = Object.entries(detail).filter(([, value]) => value !== null && value !== '');
@@ -296,9 +297,9 @@ class ChatDialect implements WireDialect {
 
 // ── provider ──────────────────────────────────────────────────────────────────────────────────
 
-export function openaiChat(options: ProviderOptions): Provider {
+export function openaiChatProvider(options: ProviderOptions): Provider {
   const { id, timeouts } = options;
-  const account = accountOf(options, USUAL);
+  const account = httpAccountOf(options, USUAL);
   // The SDK reads organization and project from the environment. Only OpenAI may receive them.
   const identity = options.baseUrl === undefined ? {} : { organization: null, project: null };
   return {
@@ -306,30 +307,30 @@ export function openaiChat(options: ProviderOptions): Provider {
     limits: LIMITS,
     takes: () => true,
     stream(request, signal) {
-      const body = toWire(request, account.address);
-      const { headers, frames } = open(
+      const body = toChatRequest(request, account.address);
+      const { headers, frames } = openHttpAnswer(
         {
           account,
           timeouts,
           send: (fetch) =>
-            new OpenAI({ ...sdkOptions(account, timeouts, fetch), ...identity })
+            new OpenAI({ ...httpSdkOptions(account, timeouts, fetch), ...identity })
               .post('/chat/completions', { body, stream: true })
               .asResponse(),
-          unfold,
-          isLast,
+          unfold: unfoldChatAnswer,
+          isLast: isLastChatFrame,
         },
         signal,
       );
       const estimatePrompt = () => estimatePromptTokens(request);
-      return read(frames, { provider: id, model: request.model, account, headers, estimatePrompt });
+      return readChatAnswer(frames, { provider: id, model: request.model, account, headers, estimatePrompt });
     },
   };
 }
 
-function unfold(whole: JsonObject): readonly SseFrame[] | undefined {
+function unfoldChatAnswer(whole: JsonObject): readonly SseFrame[] | undefined {
   return Array.isArray(whole['choices']) ? [{ event: '', data: JSON.stringify(whole) }] : undefined;
 }
 
-function isLast({ data }: SseFrame): boolean {
+function isLastChatFrame({ data }: SseFrame): boolean {
   return data === '[DONE]';
 }

@@ -15,11 +15,11 @@ import type { JsonObject } from '@drover/protocol/json';
 import type { ImagePart, TextPart, ToolResult } from '@drover/protocol/messages';
 import type { ModelEvent, ModelRequest, RequestMessage, RequestPart } from '@drover/protocol/model';
 import type { Provider, ProviderOptions, WireLimits } from '../provider.ts';
-import { assemble, Assembly, type WireDialect, type Ending, type Source } from '../wire/assembly.ts';
-import { countOf, objectOf, objectsOf, textOf } from '../wire/loose.ts';
-import { accountOf, failureOfError } from '../wire/http/rejection.ts';
+import { assembleWireAnswer, Assembly, type WireDialect, type Ending, type Source } from '../wire/assembly.ts';
+import { looseCount, looseObject, looseObjects, looseText } from '../wire/loose.ts';
+import { httpAccountOf, failureOfHttpError } from '../wire/http/rejection.ts';
 import type { Frames, SseFrame } from '../wire/http/sse.ts';
-import { open, sdkOptions } from '../wire/http/transport.ts';
+import { openHttpAnswer, httpSdkOptions } from '../wire/http/transport.ts';
 import { estimatePromptTokens } from '../wire/usage.ts';
 
 const LIMITS: WireLimits = {
@@ -48,12 +48,12 @@ const RETURNABLE: ReadonlySet<string> = new Set<NonNullable<ResponseInputItem['t
   'code_interpreter_call',
 ]);
 
-export function toWire(request: ModelRequest): ResponseCreateParamsStreaming {
+export function toResponsesRequest(request: ModelRequest): ResponseCreateParamsStreaming {
   const { model, system, tools, messages, outputTokensMax, cacheKey, sampling = {} } = request;
   return {
     model,
     ...(system.trim() !== '' && { instructions: system }),
-    input: messages.flatMap(toItems),
+    input: messages.flatMap(toResponsesItems),
     ...(tools.length > 0 && {
       tools: tools.map(({ name, description, schema }) => ({
         type: 'function' as const,
@@ -74,34 +74,38 @@ export function toWire(request: ModelRequest): ResponseCreateParamsStreaming {
   };
 }
 
-function toItems(message: RequestMessage): readonly ResponseInputItem[] {
+function toResponsesItems(message: RequestMessage): readonly ResponseInputItem[] {
   if (message.role === 'user') {
-    const content = message.content.map(toInput);
-    return [...message.results.map(toOutput), ...(content.length > 0 ? [{ role: 'user' as const, content }] : [])];
+    const content = message.content.map(toResponsesInput);
+    return [
+      ...message.results.map(toResponsesOutput),
+      ...(content.length > 0 ? [{ role: 'user' as const, content }] : []),
+    ];
   }
   const items: ResponseInputItem[] = [];
-  for (const part of message.content) addPart(items, part);
+  for (const part of message.content) addResponsesPart(items, part);
   // The API refuses reasoning that is not directly followed by its message or call.
   while (items.at(-1)?.type === 'reasoning') items.pop();
   return items;
 }
 
-function toInput(part: TextPart | ImagePart): ResponseInputContent {
+function toResponsesInput(part: TextPart | ImagePart): ResponseInputContent {
   if (part.type === 'text') return { type: 'input_text', text: part.text };
   return { type: 'input_image', image_url: `data:${part.mediaType};base64,${part.data}`, detail: 'auto' };
 }
 
-function toOutput({ id, output, images = [] }: ToolResult): ResponseInputItem.FunctionCallOutput {
-  const shown = images.length === 0 ? output : [{ type: 'input_text' as const, text: output }, ...images.map(toInput)];
+function toResponsesOutput({ id, output, images = [] }: ToolResult): ResponseInputItem.FunctionCallOutput {
+  const shown =
+    images.length === 0 ? output : [{ type: 'input_text' as const, text: output }, ...images.map(toResponsesInput)];
   return { type: 'function_call_output', call_id: id, output: shown };
 }
 
-function addPart(items: ResponseInputItem[], part: RequestPart): void {
-  const native = objectOf(part.native) ?? {};
-  const id = textOf(native['id']);
+function addResponsesPart(items: ResponseInputItem[], part: RequestPart): void {
+  const native = looseObject(part.native) ?? {};
+  const id = looseText(native['id']);
   switch (part.type) {
     case 'text':
-      addText(items, part.text, native);
+      addResponsesText(items, part.text, native);
       return;
     case 'tool_call': {
       const { id: call_id, name, args } = part;
@@ -111,12 +115,12 @@ function addPart(items: ResponseInputItem[], part: RequestPart): void {
     }
     case 'thinking':
     case 'native':
-      if (RETURNABLE.has(textOf(native['type']))) items.push(native as unknown as ResponseInputItem);
+      if (RETURNABLE.has(looseText(native['type']))) items.push(native as unknown as ResponseInputItem);
   }
 }
 
 /** Adds a text. Texts of one message item go back as one item. */
-function addText(items: ResponseInputItem[], text: string, native: JsonObject): void {
+function addResponsesText(items: ResponseInputItem[], text: string, native: JsonObject): void {
   const { id, phase } = native;
   if (typeof id !== 'string') {
     items.push({ role: 'assistant', content: text });
@@ -140,9 +144,9 @@ function addText(items: ResponseInputItem[], text: string, native: JsonObject): 
 
 // ── response ──────────────────────────────────────────────────────────────────────────────────
 
-export function read(frames: Frames, source: Source): AsyncIterable<ModelEvent> {
+export function readResponsesAnswer(frames: Frames, source: Source): AsyncIterable<ModelEvent> {
   const assembly = new Assembly(source);
-  return assemble(frames, assembly, new ResponsesDialect(assembly, source));
+  return assembleWireAnswer(frames, assembly, new ResponsesDialect(assembly, source));
 }
 
 // Events that repeat what the end of their item or part says.
@@ -165,48 +169,48 @@ class ResponsesDialect implements WireDialect {
   }
 
   take(event: JsonObject): void {
-    const type = textOf(event['type']);
+    const type = looseText(event['type']);
     if (this.#phase === 'after' && type !== 'response.created') return this.#assembly.ignore();
     // Some servers change an item's id between events, so the output index is preferred.
-    const place = countOf(event['output_index']) ?? textOf(event['item_id']);
-    if (type === 'response.output_item.added') return this.#startItem(place, objectOf(event['item']) ?? {});
+    const place = looseCount(event['output_index']) ?? looseText(event['item_id']);
+    if (type === 'response.output_item.added') return this.#startItem(place, looseObject(event['item']) ?? {});
     const at = this.#slot(place);
-    const part = `${at}:${countOf(event['content_index']) ?? 0}`;
+    const part = `${at}:${looseCount(event['content_index']) ?? 0}`;
     switch (type) {
       case 'response.created':
         if (this.#phase === 'after') this.#assembly.ignore();
         this.#phase = 'response';
         return this.#assembly.start();
       case 'response.output_text.delta':
-        return this.#write(part, 'text', textOf(event['delta']));
+        return this.#write(part, 'text', looseText(event['delta']));
       case 'response.output_text.done':
-        this.#assembly.complete(part, textOf(event['text']));
+        this.#assembly.complete(part, looseText(event['text']));
         return this.#assembly.close(part);
       case 'response.refusal.delta':
-        this.#assembly.keep(textOf(event['delta']));
-        this.#refusal += textOf(event['delta']);
+        this.#assembly.keep(looseText(event['delta']));
+        this.#refusal += looseText(event['delta']);
         return;
       case 'response.refusal.done':
-        this.#refusal = textOf(event['refusal']) || this.#refusal;
+        this.#refusal = looseText(event['refusal']) || this.#refusal;
         return;
       case 'response.reasoning_summary_part.added':
         if (this.#assembly.textOf(`${at}:thinking`) !== '') this.#write(`${at}:thinking`, 'thinking', '\n\n');
         return;
       case 'response.reasoning_summary_text.delta':
       case 'response.reasoning_text.delta':
-        return this.#write(`${at}:thinking`, 'thinking', textOf(event['delta']));
+        return this.#write(`${at}:thinking`, 'thinking', looseText(event['delta']));
       case 'response.reasoning_summary_text.done':
       case 'response.reasoning_text.done':
         return;
       case 'response.function_call_arguments.delta':
-        return this.#assembly.write(at, textOf(event['delta']));
+        return this.#assembly.write(at, looseText(event['delta']));
       case 'response.function_call_arguments.done':
-        return this.#assembly.complete(at, textOf(event['arguments']));
+        return this.#assembly.complete(at, looseText(event['arguments']));
       case 'response.output_item.done':
-        return this.#finishItem(at, objectOf(event['item']) ?? {});
+        return this.#finishItem(at, looseObject(event['item']) ?? {});
       case 'response.completed':
       case 'response.incomplete':
-        return this.#finish(objectOf(event['response']) ?? {});
+        return this.#finish(looseObject(event['response']) ?? {});
       case 'response.failed':
       case 'response.cancelled':
       case 'error':
@@ -244,7 +248,7 @@ class ResponsesDialect implements WireDialect {
     if (item['type'] === 'message') this.#assembly.open(`${at}:0`, 'text');
     if (item['type'] === 'reasoning') this.#assembly.open(`${at}:thinking`, 'thinking');
     if (item['type'] === 'function_call') {
-      this.#assembly.openCall(at, textOf(item['call_id']), textOf(item['name']));
+      this.#assembly.openCall(at, looseText(item['call_id']), looseText(item['name']));
     }
   }
 
@@ -264,11 +268,11 @@ class ResponsesDialect implements WireDialect {
 
   #finishMessage(at: number, item: JsonObject): void {
     const { id, phase } = item;
-    if (objectsOf(item['content']).length === 0) this.#assembly.close(`${at}:0`);
-    objectsOf(item['content']).forEach((content, index) => {
-      if (content['type'] === 'refusal') this.#refusal = textOf(content['refusal']) || this.#refusal;
+    if (looseObjects(item['content']).length === 0) this.#assembly.close(`${at}:0`);
+    looseObjects(item['content']).forEach((content, index) => {
+      if (content['type'] === 'refusal') this.#refusal = looseText(content['refusal']) || this.#refusal;
       const key = `${at}:${index}`;
-      const text = textOf(content['text']);
+      const text = looseText(content['text']);
       if (text === '') return this.#assembly.close(key);
       if (this.#assembly.kindOf(key) !== 'text' && this.#assembly.textOf(key) === '') this.#assembly.open(key, 'text');
       this.#assembly.complete(key, text);
@@ -280,20 +284,22 @@ class ResponsesDialect implements WireDialect {
   }
 
   #finishReasoning(key: string, item: JsonObject): void {
-    const texts = [...objectsOf(item['summary']), ...objectsOf(item['content'])].map(({ text }) => textOf(text));
+    const texts = [...looseObjects(item['summary']), ...looseObjects(item['content'])].map(({ text }) =>
+      looseText(text),
+    );
     const said = texts.filter((text) => text !== '').join('\n\n');
     if (said !== '' && this.#assembly.textOf(key) === '') this.#write(key, 'thinking', said);
     this.#assembly.close(key);
     // The server stores nothing, so a reasoning item without encrypted content cannot go back.
-    if (textOf(item['encrypted_content']) !== '') this.#assembly.attach(key, item);
+    if (looseText(item['encrypted_content']) !== '') this.#assembly.attach(key, item);
   }
 
   #finishCall(at: number, item: JsonObject): void {
     const { id, call_id, name, status } = item;
-    if (this.#assembly.kindOf(at) !== 'call') this.#assembly.openCall(at, textOf(call_id), textOf(name));
-    this.#assembly.identify(at, textOf(call_id), textOf(name));
+    if (this.#assembly.kindOf(at) !== 'call') this.#assembly.openCall(at, looseText(call_id), looseText(name));
+    this.#assembly.identify(at, looseText(call_id), looseText(name));
     const given = item['arguments'];
-    this.#assembly.complete(at, objectOf(given) === undefined ? textOf(given) : JSON.stringify(given));
+    this.#assembly.complete(at, looseObject(given) === undefined ? looseText(given) : JSON.stringify(given));
     if (typeof id === 'string') this.#assembly.attach(at, { id });
     if (status !== 'incomplete') this.#assembly.close(at);
   }
@@ -301,11 +307,11 @@ class ResponsesDialect implements WireDialect {
   #finish(response: JsonObject): void {
     if (response['status'] === 'failed') return this.#fail({ response });
     if (this.#finished === 0) {
-      objectsOf(response['output']).forEach((item, place) => this.#finishItem(this.#slot(place), item));
+      looseObjects(response['output']).forEach((item, place) => this.#finishItem(this.#slot(place), item));
     }
-    this.#assembly.usage.takeWhole(objectOf(response['usage']));
+    this.#assembly.usage.takeWhole(looseObject(response['usage']));
     this.#phase = 'after';
-    const reason = textOf(objectOf(response['incomplete_details'])?.['reason']);
+    const reason = looseText(looseObject(response['incomplete_details'])?.['reason']);
     if (this.#refusal !== '') this.#ending = { stop: 'refusal', explanation: this.#refusal };
     else if (reason === 'content_filter') this.#ending = { stop: 'refusal', explanation: reason };
     else if (reason !== '' || response['status'] === 'incomplete') this.#ending = { stop: 'length' };
@@ -313,16 +319,16 @@ class ResponsesDialect implements WireDialect {
   }
 
   #fail(event: JsonObject): never {
-    const error = objectOf(event['error']) ?? objectOf(objectOf(event['response'])?.['error']) ?? event;
-    throw new DroverError(failureOfError(error, this.#source.account));
+    const error = looseObject(event['error']) ?? looseObject(looseObject(event['response'])?.['error']) ?? event;
+    throw new DroverError(failureOfHttpError(error, this.#source.account));
   }
 }
 
 // ── provider ──────────────────────────────────────────────────────────────────────────────────
 
-export function openaiResponses(options: ProviderOptions): Provider {
+export function openaiResponsesProvider(options: ProviderOptions): Provider {
   const { id, timeouts } = options;
-  const account = accountOf(options, USUAL);
+  const account = httpAccountOf(options, USUAL);
   // The SDK reads organization and project from the environment. Only OpenAI may receive them.
   const identity = options.baseUrl === undefined ? {} : { organization: null, project: null };
   return {
@@ -331,31 +337,31 @@ export function openaiResponses(options: ProviderOptions): Provider {
     // Reasoning models refuse sampling options.
     takes: (_, model) => PLAIN_MODELS.test(model),
     stream(request, signal) {
-      const body = toWire(request);
-      const { headers, frames } = open(
+      const body = toResponsesRequest(request);
+      const { headers, frames } = openHttpAnswer(
         {
           account,
           timeouts,
           send: (fetch) =>
-            new OpenAI({ ...sdkOptions(account, timeouts, fetch), ...identity })
+            new OpenAI({ ...httpSdkOptions(account, timeouts, fetch), ...identity })
               .post('/responses', { body, stream: true })
               .asResponse(),
-          unfold,
-          isLast,
+          unfold: unfoldResponsesAnswer,
+          isLast: isLastResponsesFrame,
         },
         signal,
       );
       const estimatePrompt = () => estimatePromptTokens(request);
-      return read(frames, { provider: id, model: request.model, account, headers, estimatePrompt });
+      return readResponsesAnswer(frames, { provider: id, model: request.model, account, headers, estimatePrompt });
     },
   };
 }
 
-function unfold(whole: JsonObject): readonly SseFrame[] | undefined {
+function unfoldResponsesAnswer(whole: JsonObject): readonly SseFrame[] | undefined {
   if (!Array.isArray(whole['output'])) return undefined;
   return [{ event: '', data: JSON.stringify({ type: 'response.completed', response: whole }) }];
 }
 
-function isLast({ event, data }: SseFrame): boolean {
+function isLastResponsesFrame({ event, data }: SseFrame): boolean {
   return event === 'response.completed' || event === 'response.incomplete' || data === '[DONE]';
 }

@@ -46,7 +46,7 @@ export const CUT_OFF =
   'the provider does not report what a request costs that is cut off: the most that it can have cost counts as spent';
 
 /** Returns true if the agent was stopped in the middle of the request, so that its usage is never reported. */
-export function isCutOff({ failure }: Seen): boolean {
+export function isSpendingCutOff({ failure }: Seen): boolean {
   return failure?.kind === 'aborted' || failure?.kind === 'limit.reached';
 }
 
@@ -65,7 +65,7 @@ export type BudgetNotes = {
  * Admission for a standalone session. No other request returns budget, so it fails at once instead of waiting.
  * With a cap, each request is durable before it is sent, and one that is cut off is charged its reservation.
  */
-export function budgetOnly(budget: Budget, notes: BudgetNotes): Admission {
+export function admitByBudgetOnly(budget: Budget, notes: BudgetNotes): Admission {
   const isCapped = budget.cap !== undefined;
   let isCutOffTold = false;
   const tellCutOff = (): void => {
@@ -77,9 +77,9 @@ export function budgetOnly(budget: Budget, notes: BudgetNotes): Admission {
       const reserved = budget.reserve(inputTokens, outputTokensMax, notes.price());
       if (reserved === undefined) throw overBudget();
       const { most, settle } = reserved;
-      if (isCapped) await writeDown(budget, reserved, { ...notes, signal });
+      if (isCapped) await writeDownSpending(budget, reserved, { ...notes, signal });
       const charged = (usage: Usage, seen: Seen): Usage => {
-        if (!isCapped || !isCutOff(seen)) return usage;
+        if (!isCapped || !isSpendingCutOff(seen)) return usage;
         tellCutOff();
         return most;
       };
@@ -89,7 +89,7 @@ export function budgetOnly(budget: Budget, notes: BudgetNotes): Admission {
 }
 
 /** Makes a request durable before it is sent, so that a killed session still counts it. */
-async function writeDown(
+async function writeDownSpending(
   budget: Budget,
   { most, mostCost, settle }: Reservation,
   { emit, settled, total, signal }: Omit<BudgetNotes, 'price'> & { readonly signal: AbortSignal },

@@ -4,10 +4,10 @@
 // Spent plus reserved never exceeds the cap, so spent does not either.
 
 import type { Cap } from '@drover/protocol/limits';
-import { costOf, type Price } from '../catalog.ts';
+import { modelCostOf, type Price } from '../catalog.ts';
 import type { Usage } from '@drover/protocol/messages';
-import { priced, type Spent } from './spent.ts';
-import { tokensOf } from './usage.ts';
+import { pricedUsage, type Spent } from './spent.ts';
+import { spentTokensOf } from './usage.ts';
 
 /** Shorter answers are not worth a request. */
 const OUTPUT_TOKENS_MIN = 256;
@@ -47,8 +47,8 @@ export class Budget {
    * does not fit.
    */
   reserve(inputTokens: number, outputTokensWanted: number, price = this.#price): Reservation | undefined {
-    const input = this.#worth(worstCase(inputTokens, 0, price), price);
-    const perOutput = this.#worth(worstCase(0, 1, price), price);
+    const input = this.#worth(worstCaseSpending(inputTokens, 0, price), price);
+    const perOutput = this.#worth(worstCaseSpending(0, 1, price), price);
     const room = this.#room() - input;
     const outputTokensMax =
       perOutput === 0 ? outputTokensWanted : Math.min(outputTokensWanted, Math.floor(room / perOutput));
@@ -63,9 +63,12 @@ export class Budget {
       isOpen = false;
       pot.open -= 1;
       pot.reserved = pot.open === 0 ? 0 : pot.reserved - held;
-      this.spend(priced(usage, price));
+      this.spend(pricedUsage(usage, price));
     };
-    const { usage: most, cost } = priced({ ...worstCase(inputTokens, outputTokensMax, price), estimated: true }, price);
+    const { usage: most, cost } = pricedUsage(
+      { ...worstCaseSpending(inputTokens, outputTokensMax, price), estimated: true },
+      price,
+    );
     return {
       outputTokensMax,
       most,
@@ -76,7 +79,7 @@ export class Budget {
 
   /** Adds spending that was never reserved, such as that before a restart. Its dollars are not priced again. */
   spend({ usage, cost = 0 }: Spent): void {
-    this.#pot.spent += this.#isInDollars() ? cost : tokensOf(usage);
+    this.#pot.spent += this.#isInDollars() ? cost : spentTokensOf(usage);
   }
 
   get cap(): Cap | undefined {
@@ -104,8 +107,8 @@ export class Budget {
   }
 
   #worth(usage: Usage, price: Price | undefined): number {
-    if (!this.#isInDollars()) return tokensOf(usage);
-    return price === undefined ? 0 : costOf(usage, price);
+    if (!this.#isInDollars()) return spentTokensOf(usage);
+    return price === undefined ? 0 : modelCostOf(usage, price);
   }
 
   #isInDollars(): boolean {
@@ -114,7 +117,7 @@ export class Budget {
 }
 
 /** The most expensive way to bill these tokens: usually as cache writes. */
-export function worstCase(inputTokens: number, outputTokens: number, price: Price | undefined): Usage {
+export function worstCaseSpending(inputTokens: number, outputTokens: number, price: Price | undefined): Usage {
   const isPlainDearer = price !== undefined && price.input > price.cacheWrite;
   const [input, cacheWrite] = isPlainDearer ? [inputTokens, 0] : [0, inputTokens];
   return { input, output: outputTokens, cacheRead: 0, cacheWrite };

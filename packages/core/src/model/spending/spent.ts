@@ -1,6 +1,6 @@
 // Spending: tokens and their cost in dollars. Each request is priced once, when it is made.
 
-import { costOf, type Price } from '../catalog.ts';
+import { modelCostOf, type Price } from '../catalog.ts';
 import type { Usage } from '@drover/protocol/messages';
 import { NO_USAGE, sumUsage } from './usage.ts';
 
@@ -14,8 +14,8 @@ export function spentIn({ usage, cost }: { readonly usage: Usage; readonly cost?
   return { usage, ...(cost !== undefined && { cost }) };
 }
 
-export function priced(usage: Usage, price: Price | undefined): Spent {
-  return spentIn({ usage, cost: price && costOf(usage, price) });
+export function pricedUsage(usage: Usage, price: Price | undefined): Spent {
+  return spentIn({ usage, cost: price && modelCostOf(usage, price) });
 }
 
 /** Requests without a known price add tokens and no dollars. */

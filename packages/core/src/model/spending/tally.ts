@@ -3,9 +3,9 @@
 
 import type { Event } from '@drover/protocol/events';
 import type { Usage } from '@drover/protocol/messages';
-import { calibrated, rounded } from '../../conversation/conversation.ts';
+import { calibrateTokenRatio, roundTokenRatio } from '../../conversation/conversation.ts';
 import type { Price } from '../catalog.ts';
-import { priced, sumSpent, type Spent } from './spent.ts';
+import { pricedUsage, sumSpent, type Spent } from './spent.ts';
 
 export type Tally = {
   readonly total: Spent; // of all requests so far
@@ -17,10 +17,10 @@ export type Tally = {
 type Charge = { readonly tally: Tally; readonly cost: number | undefined; readonly event: Event };
 
 /** Adds a request. Returns the new tally, the request's cost in US dollars, and its event. */
-export function chargeTo(tally: Tally, usage: Usage, price: Price | undefined): Charge {
-  const request = priced(usage, price);
+export function chargeToTally(tally: Tally, usage: Usage, price: Price | undefined): Charge {
+  const request = pricedUsage(usage, price);
   const spent = sumSpent(tally.total, request);
-  const ratio = tally.estimate === undefined ? tally.ratio : ratioAfter(tally.estimate, usage, tally.ratio);
+  const ratio = tally.estimate === undefined ? tally.ratio : tallyRatioAfter(tally.estimate, usage, tally.ratio);
   const event: Event = {
     type: 'usage',
     usage,
@@ -28,12 +28,12 @@ export function chargeTo(tally: Tally, usage: Usage, price: Price | undefined): 
     ...(spent.cost !== undefined && { cost: spent.cost }),
     ...(request.cost !== undefined && { requestCost: request.cost }),
     ...(tally.estimate !== undefined && { estimate: tally.estimate, window: tally.window }),
-    ...(ratio !== undefined && { estimateRatio: rounded(ratio) }),
+    ...(ratio !== undefined && { estimateRatio: roundTokenRatio(ratio) }),
   };
   return { tally: { ...tally, total: spent, ...(ratio !== undefined && { ratio }) }, cost: request.cost, event };
 }
 
-function ratioAfter(estimate: number, usage: Usage, ratio: number | undefined): number | undefined {
+function tallyRatioAfter(estimate: number, usage: Usage, ratio: number | undefined): number | undefined {
   const reported = usage.estimated === true ? 0 : usage.input + usage.cacheRead + usage.cacheWrite;
-  return calibrated(ratio, estimate, reported);
+  return calibrateTokenRatio(ratio, estimate, reported);
 }

@@ -14,6 +14,6 @@ export function sumUsage(a: Usage, b: Usage): Usage {
   };
 }
 
-export function tokensOf({ input, output, cacheRead, cacheWrite }: Usage): number {
+export function spentTokensOf({ input, output, cacheRead, cacheWrite }: Usage): number {
   return input + output + cacheRead + cacheWrite;
 }

@@ -5,7 +5,7 @@
 // path or a command.
 
 import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json';
-import { oneLine } from './loose.ts';
+import { looseTextOnOneLine } from './loose.ts';
 
 export type Arguments = { readonly args: JsonObject; readonly problem?: string };
 
@@ -13,38 +13,41 @@ const PROBLEM_CHARS_MAX = 240;
 const EXCERPT_CHARS = 24;
 const DEPTH_MAX = 200;
 
-export function parseArguments(text: string): Arguments {
+export function parseWireArguments(text: string): Arguments {
   if (text.trim() === '') return { args: {} };
   try {
     const value = JSON.parse(text) as Json;
     const inner = typeof value === 'string' && value.trim() !== '' ? (JSON.parse(value) as Json) : value;
-    return checked(inner, text);
+    return checkWireArguments(inner, text);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    return problem(`the arguments are not one JSON object: ${error.message}, near ${excerpt(text, error.message)}`);
+    return wireArgumentsProblem(
+      `the arguments are not one JSON object: ${error.message}, near ${excerptOfWireArguments(text, error.message)}`,
+    );
   }
 }
 
-function checked(value: Json, text: string): Arguments {
+function checkWireArguments(value: Json, text: string): Arguments {
   if (value === null || value === '') return { args: {} };
-  if (!isJsonObject(value)) return problem(`the arguments are not a JSON object but ${oneLine(text, 80)}`);
-  const trouble = troubleIn(value);
-  return trouble === undefined ? { args: value } : problem(trouble);
+  if (!isJsonObject(value))
+    return wireArgumentsProblem(`the arguments are not a JSON object but ${looseTextOnOneLine(text, 80)}`);
+  const trouble = troubleInWireArguments(value);
+  return trouble === undefined ? { args: value } : wireArgumentsProblem(trouble);
 }
 
-function problem(message: string): Arguments {
-  return { args: {}, problem: oneLine(message, PROBLEM_CHARS_MAX) };
+function wireArgumentsProblem(message: string): Arguments {
+  return { args: {}, problem: looseTextOnOneLine(message, PROBLEM_CHARS_MAX) };
 }
 
 /** The text around the position that the parser names, or the end of the text if it names none. */
-function excerpt(text: string, complaint: string): string {
+function excerptOfWireArguments(text: string, complaint: string): string {
   const at = Number(/position (\d+)/.exec(complaint)?.[1] ?? text.length);
   return JSON.stringify(text.slice(Math.max(0, at - EXCERPT_CHARS), at + EXCERPT_CHARS).toWellFormed());
 }
 
 // Rejects NUL characters, which no path or command can hold, and nesting that JSON.stringify cannot write back.
 // Iterative, because deep nesting would overflow the stack here too.
-function troubleIn(root: Json): string | undefined {
+function troubleInWireArguments(root: Json): string | undefined {
   const waiting: { readonly value: Json; readonly depth: number }[] = [{ value: root, depth: 1 }];
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     const { value, depth } = next;

@@ -2,7 +2,7 @@
 //
 // Every wire format streams blocks: text, thinking, calls, and payloads that only its provider understands.
 // A dialect (one per provider file) interprets the events. The assembly stores the blocks by key and makes the
-// model events and the final message. `assemble` connects the two.
+// model events and the final message. `assembleWireAnswer` connects the two.
 //
 // Guarantees
 //   1. Part numbers in the events are those of the finished message. Parts are in the order in which their blocks
@@ -19,8 +19,8 @@ import type { Json, JsonObject } from '@drover/protocol/json';
 import { oneByOne } from '../../one-by-one.ts';
 import type { AssistantPart, CallPart, NativeItem, Stop } from '@drover/protocol/messages';
 import type { ModelEvent } from '@drover/protocol/model';
-import { parseArguments } from './arguments.ts';
-import { parseObject } from './loose.ts';
+import { parseWireArguments } from './arguments.ts';
+import { parseLooseObject } from './loose.ts';
 import type { Account } from './http/rejection.ts';
 import type { Frames } from './http/sse.ts';
 import { UsageCount } from './usage.ts';
@@ -63,18 +63,22 @@ const DELTA = { text: 'text_delta', thinking: 'thinking_delta' } as const;
 const CUT_OFF = 'the call was cut off by the output limit';
 
 /** Yields the events of the answer, `finished` last. */
-export function assemble(frames: Frames, assembly: Assembly, dialect: WireDialect): AsyncIterable<ModelEvent> {
-  return oneByOne(assembleGroups(frames, assembly, dialect));
+export function assembleWireAnswer(
+  frames: Frames,
+  assembly: Assembly,
+  dialect: WireDialect,
+): AsyncIterable<ModelEvent> {
+  return oneByOne(assembleWireGroups(frames, assembly, dialect));
 }
 
-async function* assembleGroups(
+async function* assembleWireGroups(
   frames: Frames,
   assembly: Assembly,
   dialect: WireDialect,
 ): AsyncGenerator<readonly ModelEvent[]> {
   try {
-    for await (const batch of untilLost(frames, dialect)) {
-      for (const { data } of batch) takeFrame(data, assembly, dialect);
+    for await (const batch of framesUntilConnectionLost(frames, dialect)) {
+      for (const { data } of batch) takeWireFrame(data, assembly, dialect);
       yield assembly.drain();
     }
   } catch (error) {
@@ -83,27 +87,27 @@ async function* assembleGroups(
     throw error;
   }
   const ending = dialect.ending();
-  if (ending === undefined) throw garbled('the stream ended before the answer did');
+  if (ending === undefined) throw garbledWireAnswer('the stream ended before the answer did');
   yield assembly.finish(ending);
 }
 
-function takeFrame(data: string, assembly: Assembly, dialect: WireDialect): void {
+function takeWireFrame(data: string, assembly: Assembly, dialect: WireDialect): void {
   if (data === '[DONE]') return dialect.takeDone();
-  const event = parseObject(data);
+  const event = parseLooseObject(data);
   if (event === undefined) assembly.ignore();
   else dialect.take(event);
 }
 
 /** Ignores a lost connection if the answer is already complete. */
-async function* untilLost(frames: Frames, dialect: WireDialect): Frames {
+async function* framesUntilConnectionLost(frames: Frames, dialect: WireDialect): Frames {
   try {
     yield* frames;
   } catch (error) {
-    if (dialect.ending() === undefined || !isConnectionLost(error)) throw error;
+    if (dialect.ending() === undefined || !isWireConnectionLost(error)) throw error;
   }
 }
 
-function isConnectionLost(error: unknown): boolean {
+function isWireConnectionLost(error: unknown): boolean {
   if (!(error instanceof DroverError)) return false;
   const { kind } = error.failure;
   return kind === 'provider.unavailable' || kind === 'provider.stalled' || kind === 'provider.garbled';
@@ -236,7 +240,7 @@ export class Assembly {
     this.start();
     if (ending.stop === 'length') this.#spoilCut();
     this.closeAll();
-    const content = this.#parts.map(toPart);
+    const content = this.#parts.map(toAssembledPart);
     const items = this.#natives.map((mark) => this.#toItem(mark));
     const { provider, model, headers, estimatePrompt } = this.#source;
     this.#events.push({
@@ -259,7 +263,7 @@ export class Assembly {
   }
 
   #add(key: Key, kind: Block['kind'], callIndex: number): Block {
-    if (this.#opened.length >= BLOCKS_MAX) throw tooManyBlocks();
+    if (this.#opened.length >= BLOCKS_MAX) throw tooManyWireBlocks();
     this.close(key);
     const block = new Block(kind, callIndex);
     this.#blocks.set(key, block);
@@ -268,14 +272,14 @@ export class Assembly {
   }
 
   #addNative(mark: Mark): void {
-    if (this.#natives.length >= NATIVES_MAX) throw tooManyBlocks();
+    if (this.#natives.length >= NATIVES_MAX) throw tooManyWireBlocks();
     this.keep(mark.payload);
     this.#natives.push(mark);
   }
 
   #grow(chars: number): void {
     this.#size += chars;
-    if (this.#size > ANSWER_CHARS_MAX) throw garbled('the answer is over 64 MB');
+    if (this.#size > ANSWER_CHARS_MAX) throw garbledWireAnswer('the answer is over 64 MB');
   }
 
   /** Gives a part number to every block that can have one now. */
@@ -326,7 +330,7 @@ export class Assembly {
       return;
     }
     if (!block.isAnnounced) this.#announce(block, part);
-    this.#events.push({ type: 'toolcall_end', part, callIndex, call: toCall(block) });
+    this.#events.push({ type: 'toolcall_end', part, callIndex, call: toAssembledCall(block) });
   }
 
   #toItem({ block, opened, payload }: Mark): NativeItem {
@@ -340,7 +344,7 @@ export class Assembly {
     for (const block of this.#opened) {
       if (block.kind !== 'call') continue;
       const isBare = block === last && block.text.trim() === '';
-      if (block.isOpen || isBare || toCall(block).problem !== undefined) block.problem ??= CUT_OFF;
+      if (block.isOpen || isBare || toAssembledCall(block).problem !== undefined) block.problem ??= CUT_OFF;
     }
   }
 }
@@ -375,21 +379,21 @@ class Block {
   }
 }
 
-function toPart(block: Block): AssistantPart {
-  return block.kind === 'call' ? toCall(block) : { type: block.kind, text: block.text };
+function toAssembledPart(block: Block): AssistantPart {
+  return block.kind === 'call' ? toAssembledCall(block) : { type: block.kind, text: block.text };
 }
 
-function toCall({ id, name, text, problem }: Block): CallPart {
-  const parsed = parseArguments(text);
+function toAssembledCall({ id, name, text, problem }: Block): CallPart {
+  const parsed = parseWireArguments(text);
   const trouble = problem ?? (name === '' ? 'the call names no tool' : parsed.problem);
   const call: CallPart = { type: 'tool_call', id, name, args: parsed.args };
   return trouble === undefined ? call : { ...call, args: {}, problem: trouble };
 }
 
-function tooManyBlocks(): DroverError {
-  return garbled(`the answer has more than ${BLOCKS_MAX} content blocks`);
+function tooManyWireBlocks(): DroverError {
+  return garbledWireAnswer(`the answer has more than ${BLOCKS_MAX} content blocks`);
 }
 
-export function garbled(message: string): DroverError {
+export function garbledWireAnswer(message: string): DroverError {
   return new DroverError({ kind: 'provider.garbled', message });
 }

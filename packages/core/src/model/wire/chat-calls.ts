@@ -7,7 +7,7 @@
 
 import type { JsonObject } from '@drover/protocol/json';
 import type { Assembly } from './assembly.ts';
-import { countOf, objectOf, parseObject, textOf } from './loose.ts';
+import { looseCount, looseObject, parseLooseObject, looseText } from './loose.ts';
 
 type Call = { readonly key: string; readonly index: number | undefined; id: string; name: string };
 type Delta = { readonly index: number | undefined; readonly id: string; readonly name: string; readonly text: string };
@@ -21,14 +21,14 @@ export class ChatCalls {
   }
 
   take(wire: JsonObject): void {
-    const fn = objectOf(wire['function']) ?? {};
+    const fn = looseObject(wire['function']) ?? {};
     const given = fn['arguments'];
-    const isWhole = objectOf(given) !== undefined;
+    const isWhole = looseObject(given) !== undefined;
     const delta: Delta = {
-      index: countOf(wire['index']),
-      id: textOf(wire['id']),
-      name: textOf(fn['name']),
-      text: isWhole ? JSON.stringify(given) : textOf(given),
+      index: looseCount(wire['index']),
+      id: looseText(wire['id']),
+      name: looseText(fn['name']),
+      text: isWhole ? JSON.stringify(given) : looseText(given),
     };
     const known = this.#callOf(delta);
     const call = known === undefined || this.#isAnother(delta, known) ? this.#open(delta) : known;
@@ -47,7 +47,7 @@ export class ChatCalls {
   #isAnother({ index, id, name, text }: Delta, known: Call): boolean {
     if (name === '' || (id !== '' && id === known.id)) return false;
     const written = this.#assembly.textOf(known.key);
-    const isDone = parseObject(written) !== undefined;
+    const isDone = parseLooseObject(written) !== undefined;
     if (known.name === '' || (known.id === '' && id !== '')) return isDone;
     if (name !== known.name) return true;
     if (id === '') return isDone && text !== '';

@@ -4,36 +4,36 @@
 
 import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json';
 
-export function objectOf(value: Json | undefined): JsonObject | undefined {
+export function looseObject(value: Json | undefined): JsonObject | undefined {
   return isJsonObject(value) ? value : undefined;
 }
 
-function listOf(value: Json | undefined): readonly Json[] {
+function looseList(value: Json | undefined): readonly Json[] {
   return Array.isArray(value) ? value : [];
 }
 
 /** The objects in a list; other entries are skipped. */
-export function objectsOf(value: Json | undefined): readonly JsonObject[] {
-  return listOf(value).filter(isJsonObject);
+export function looseObjects(value: Json | undefined): readonly JsonObject[] {
+  return looseList(value).filter(isJsonObject);
 }
 
 /** The text, or '' if the value is no text. */
-export function textOf(value: Json | undefined): string {
+export function looseText(value: Json | undefined): string {
   return typeof value === 'string' ? value : '';
 }
 
 /** A whole number of at least 0, rounded down; undefined for anything else. */
-export function countOf(value: Json | undefined): number | undefined {
+export function looseCount(value: Json | undefined): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? Math.floor(value) : undefined;
 }
 
 /** The JSON object that a text holds; undefined if it holds anything else. */
-export function parseObject(text: string): JsonObject | undefined {
-  const value = parseJson(text);
+export function parseLooseObject(text: string): JsonObject | undefined {
+  const value = parseLooseJson(text);
   return isJsonObject(value) ? value : undefined;
 }
 
-export function parseJson(text: string): Json | undefined {
+export function parseLooseJson(text: string): Json | undefined {
   try {
     return JSON.parse(text) as Json;
   } catch (error) {
@@ -43,7 +43,7 @@ export function parseJson(text: string): Json | undefined {
 }
 
 /** One line of at most `charsMax` characters, without control characters. */
-export function oneLine(text: string, charsMax: number): string {
+export function looseTextOnOneLine(text: string, charsMax: number): string {
   const line = text.replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ').trim();
   return line.length <= charsMax ? line : `${line.slice(0, charsMax - 1).toWellFormed()}…`;
 }

@@ -45,7 +45,7 @@ export class ThinkTags {
 
   #think(pieces: TextPiece[]): void {
     const end = this.#held.indexOf(CLOSING);
-    const sure = end === -1 ? this.#held.length - tailOf(this.#held) : end;
+    const sure = end === -1 ? this.#held.length - lengthOfThinkTagTail(this.#held) : end;
     if (sure > 0) pieces.push({ kind: 'thinking', text: this.#held.slice(0, sure) });
     this.#held = this.#held.slice(end === -1 ? sure : end + CLOSING.length);
     if (end !== -1) this.#state = 'gap';
@@ -58,7 +58,7 @@ export class ThinkTags {
 }
 
 /** Number of characters at the end that may be the start of the closing tag. */
-function tailOf(text: string): number {
+function lengthOfThinkTagTail(text: string): number {
   for (let size = Math.min(CLOSING.length - 1, text.length); size > 0; size--) {
     if (CLOSING.startsWith(text.slice(-size))) return size;
   }

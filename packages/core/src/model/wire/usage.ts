@@ -7,7 +7,7 @@
 import type { JsonObject } from '@drover/protocol/json';
 import type { AssistantPart, Usage } from '@drover/protocol/messages';
 import type { ModelRequest, RequestMessage } from '@drover/protocol/model';
-import { countOf, objectOf } from './loose.ts';
+import { looseCount, looseObject } from './loose.ts';
 
 const CODE_POINTS_PER_TOKEN = 4;
 const TOKENS_PER_IMAGE = 1_600;
@@ -19,9 +19,9 @@ export class UsageCount {
   /** Reads Anthropic's counters: uncached, cache read and cache write tokens are separate. */
   takeShares(usage: JsonObject | undefined): void {
     if (usage === undefined) return;
-    const input = countOf(usage['input_tokens']);
-    const cacheRead = countOf(usage['cache_read_input_tokens']);
-    const cacheWrite = countOf(usage['cache_creation_input_tokens']);
+    const input = looseCount(usage['input_tokens']);
+    const cacheRead = looseCount(usage['cache_read_input_tokens']);
+    const cacheWrite = looseCount(usage['cache_creation_input_tokens']);
     if (input || cacheRead || cacheWrite) {
       const before = this.#prompt ?? { input: 0, cacheRead: 0, cacheWrite: 0 };
       this.#prompt = {
@@ -30,19 +30,19 @@ export class UsageCount {
         cacheWrite: cacheWrite ?? before.cacheWrite,
       };
     }
-    this.#output = countOf(usage['output_tokens']) ?? this.#output;
+    this.#output = looseCount(usage['output_tokens']) ?? this.#output;
   }
 
   /** Reads OpenAI's counters: the whole prompt, with cache reads and writes included. */
   takeWhole(usage: JsonObject | undefined): void {
     if (usage === undefined) return;
-    const prompt = countOf(usage['input_tokens']) ?? countOf(usage['prompt_tokens']) ?? 0;
-    const details = objectOf(usage['input_tokens_details']) ?? objectOf(usage['prompt_tokens_details']);
-    const cached = countOf(details?.['cached_tokens']) ?? countOf(usage['prompt_cache_hit_tokens']);
-    const cacheRead = Math.min(prompt, cached ?? countOf(usage['cached_tokens']) ?? 0);
-    const cacheWrite = Math.min(prompt - cacheRead, countOf(details?.['cache_write_tokens']) ?? 0);
+    const prompt = looseCount(usage['input_tokens']) ?? looseCount(usage['prompt_tokens']) ?? 0;
+    const details = looseObject(usage['input_tokens_details']) ?? looseObject(usage['prompt_tokens_details']);
+    const cached = looseCount(details?.['cached_tokens']) ?? looseCount(usage['prompt_cache_hit_tokens']);
+    const cacheRead = Math.min(prompt, cached ?? looseCount(usage['cached_tokens']) ?? 0);
+    const cacheWrite = Math.min(prompt - cacheRead, looseCount(details?.['cache_write_tokens']) ?? 0);
     if (prompt > 0) this.#prompt = { input: prompt - cacheRead - cacheWrite, cacheRead, cacheWrite };
-    this.#output = countOf(usage['output_tokens']) ?? countOf(usage['completion_tokens']) ?? this.#output;
+    this.#output = looseCount(usage['output_tokens']) ?? looseCount(usage['completion_tokens']) ?? this.#output;
   }
 
   /** The counts so far; undefined if the server has reported none. */
@@ -54,41 +54,43 @@ export class UsageCount {
   total(content: readonly AssistantPart[], estimatePrompt: () => number): Usage {
     const told = this.soFar();
     if (told !== undefined) return told;
-    const output = Math.ceil(content.reduce((sum, part) => sum + partSize(part), 0) / CODE_POINTS_PER_TOKEN);
+    const output = Math.ceil(content.reduce((sum, part) => sum + wirePartSize(part), 0) / CODE_POINTS_PER_TOKEN);
     return { input: estimatePrompt(), output, cacheRead: 0, cacheWrite: 0, estimated: true };
   }
 }
 
 /** Estimates the number of tokens of a request. */
 export function estimatePromptTokens(request: ModelRequest): number {
-  const tools = request.tools.reduce((sum, tool) => sum + codePoints(JSON.stringify(tool)), 0);
-  const texts = request.messages.reduce((sum, message) => sum + messageSize(message), 0);
-  const images = request.messages.reduce((sum, message) => sum + imageCount(message), 0);
-  const size = codePoints(request.system) + tools + texts;
+  const tools = request.tools.reduce((sum, tool) => sum + wireCodePoints(JSON.stringify(tool)), 0);
+  const texts = request.messages.reduce((sum, message) => sum + wireMessageSize(message), 0);
+  const images = request.messages.reduce((sum, message) => sum + wireImageCount(message), 0);
+  const size = wireCodePoints(request.system) + tools + texts;
   return Math.ceil(size / CODE_POINTS_PER_TOKEN) + images * TOKENS_PER_IMAGE;
 }
 
-function messageSize(message: RequestMessage): number {
+function wireMessageSize(message: RequestMessage): number {
   if (message.role === 'assistant') {
-    return message.content.reduce((sum, part) => sum + (part.type === 'native' ? 0 : partSize(part)), 0);
+    return message.content.reduce((sum, part) => sum + (part.type === 'native' ? 0 : wirePartSize(part)), 0);
   }
-  const results = message.results.reduce((sum, result) => sum + codePoints(result.output), 0);
-  return results + message.content.reduce((sum, part) => sum + (part.type === 'text' ? codePoints(part.text) : 0), 0);
+  const results = message.results.reduce((sum, result) => sum + wireCodePoints(result.output), 0);
+  return (
+    results + message.content.reduce((sum, part) => sum + (part.type === 'text' ? wireCodePoints(part.text) : 0), 0)
+  );
 }
 
-function imageCount(message: RequestMessage): number {
+function wireImageCount(message: RequestMessage): number {
   if (message.role === 'assistant') return 0;
   const shown = message.results.reduce((sum, result) => sum + (result.images?.length ?? 0), 0);
   return shown + message.content.filter((part) => part.type === 'image').length;
 }
 
-function partSize(part: AssistantPart): number {
+function wirePartSize(part: AssistantPart): number {
   return part.type === 'tool_call'
-    ? codePoints(part.name) + codePoints(JSON.stringify(part.args))
-    : codePoints(part.text);
+    ? wireCodePoints(part.name) + wireCodePoints(JSON.stringify(part.args))
+    : wireCodePoints(part.text);
 }
 
-function codePoints(text: string): number {
+function wireCodePoints(text: string): number {
   let count = text.length;
   for (const _ of text.matchAll(/[\uD800-\uDBFF][\uDC00-\uDFFF]/g)) count--;
   return count;

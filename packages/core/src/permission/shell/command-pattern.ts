@@ -8,7 +8,7 @@
 // Allow rules are narrow: every part needs a word, and only a `*` at the end covers further words.
 // Deny and ask rules are broad: they ignore case, always cover further words, and a last `*` may match no word.
 
-import { wildcard } from '../rules.ts';
+import { doesRuleWildcardMatch } from '../rules.ts';
 
 /** The words of a command; undefined for a word that the shell computes. */
 export type Words = readonly (string | undefined)[];
@@ -17,25 +17,25 @@ export type Words = readonly (string | undefined)[];
 export const COMPARED_WORDS_MAX = 64;
 
 /** Whether an allow rule covers the command. */
-export function patternCovers(pattern: string, words: readonly string[]): boolean {
-  const parts = partsOf(pattern);
+export function shellPatternCovers(pattern: string, words: readonly string[]): boolean {
+  const parts = partsOfShellPattern(pattern);
   const isLongEnough = pattern.endsWith('*') ? words.length >= parts.length : words.length === parts.length;
-  return isLongEnough && parts.every((part, at) => wildcard(part, words[at] ?? ''));
+  return isLongEnough && parts.every((part, at) => doesRuleWildcardMatch(part, words[at] ?? ''));
 }
 
 /** Whether a deny or ask rule applies to the command; `maybe` if that depends on a computed word. */
-export function holdsFor(pattern: string, words: Words): 'yes' | 'maybe' | 'no' {
-  const parts = partsOf(pattern.toLowerCase()).slice(0, COMPARED_WORDS_MAX);
+export function shellPatternHoldsFor(pattern: string, words: Words): 'yes' | 'maybe' | 'no' {
+  const parts = partsOfShellPattern(pattern.toLowerCase()).slice(0, COMPARED_WORDS_MAX);
   for (const [at, part] of parts.entries()) {
     if (part === '*' && at === parts.length - 1) return 'yes';
     if (at >= words.length) return 'no';
     const word = words[at];
     if (word === undefined) return 'maybe';
-    if (!wildcard(part, word.toLowerCase())) return 'no';
+    if (!doesRuleWildcardMatch(part, word.toLowerCase())) return 'no';
   }
   return 'yes';
 }
 
-function partsOf(pattern: string): readonly string[] {
+function partsOfShellPattern(pattern: string): readonly string[] {
   return pattern.split(/\s+/);
 }

@@ -5,7 +5,7 @@
 // A keyword, a `&`, a parenthesis, an assignment, or text that the parser skipped therefore makes a line not plain.
 
 import type { Command, SyntaxNode } from 'unbash';
-import { literalText, parseCommand, type Parser } from './shell-parser.ts';
+import { literalShellText, parseShellCommand, type Parser } from './shell-parser.ts';
 
 const START = /^[ \t\n]*(?:(?:!|time)[ \t]+)*$/;
 const BETWEEN = /^[ \t]*(?:;|&&|\|\||\|&?|\n)[ \t\n]*(?:(?:!|time)[ \t]+)*$/;
@@ -14,13 +14,13 @@ const END = /^[ \t\n]*;?[ \t\n]*$/;
 const REDIRECT = /^(?:\d?|&)>>?[ \t]*\/dev\/null$|^\d?<[ \t]*\/dev\/null$|^\d?[<>]&(?:\d|-)$/;
 
 /** The words of each simple command; undefined if the line is not plain. */
-export function plainCommands(source: string, parser: Parser): readonly (readonly string[])[] | undefined {
-  const script = parseCommand(source, parser);
+export function plainShellCommands(source: string, parser: Parser): readonly (readonly string[])[] | undefined {
+  const script = parseShellCommand(source, parser);
   if (typeof script === 'string') return undefined;
   const commands: (readonly string[])[] = [];
   let end = 0;
-  for (const command of commandsIn(script, parser)) {
-    const read = readCommand(command, source);
+  for (const command of shellCommandsIn(script, parser)) {
+    const read = readShellCommand(command, source);
     const gap = source.slice(end, command.pos);
     if (read === undefined || !(commands.length === 0 ? START : BETWEEN).test(gap)) return undefined;
     commands.push(read.words);
@@ -29,7 +29,7 @@ export function plainCommands(source: string, parser: Parser): readonly (readonl
   return commands.length > 0 && END.test(source.slice(end)) ? commands : undefined;
 }
 
-function commandsIn(root: SyntaxNode, parser: Parser): readonly Command[] {
+function shellCommandsIn(root: SyntaxNode, parser: Parser): readonly Command[] {
   const found: Command[] = [];
   const visit = (node: SyntaxNode): void => {
     if (node.type === 'Command') found.push(node);
@@ -39,7 +39,7 @@ function commandsIn(root: SyntaxNode, parser: Parser): readonly Command[] {
   return found;
 }
 
-function readCommand({ pos, name, prefix, suffix }: Command, source: string) {
+function readShellCommand({ pos, name, prefix, suffix }: Command, source: string) {
   if (name === undefined || prefix.length > 0) return undefined;
   const words: string[] = [];
   let end = pos;
@@ -48,7 +48,7 @@ function readCommand({ pos, name, prefix, suffix }: Command, source: string) {
     if (!WITHIN.test(source.slice(end, part.pos))) return undefined;
     end = part.end;
     if (part.type === 'Redirect' && REDIRECT.test(text)) continue;
-    const word = part.type === 'Word' && part.text === text ? literalText(part) : undefined;
+    const word = part.type === 'Word' && part.text === text ? literalShellText(part) : undefined;
     if (word === undefined) return undefined;
     words.push(word);
   }

@@ -13,13 +13,13 @@ export type Parser = {
 
 let loading: Promise<Parser> | undefined;
 
-export function loadParser(): Promise<Parser> {
+export function loadShellParser(): Promise<Parser> {
   loading ??= import('unbash');
   return loading;
 }
 
 /** Returns the syntax tree of a command, or the reason why there is none. */
-export function parseCommand(source: string, parser: Parser): ParsedScript | string {
+export function parseShellCommand(source: string, parser: Parser): ParsedScript | string {
   if (source.length > COMMAND_CHARS_MAX) return `it is longer than ${COMMAND_CHARS_MAX} characters`;
   // oxlint-disable-next-line no-control-regex -- the pattern searches for them
   if (/[\0-\x08\x0b-\x1f\x7f]/.test(source)) return 'it contains control characters';
@@ -35,7 +35,7 @@ const LITERAL = new RegExp(`^(?:${PLAIN}|${QUOTED})+$`, 'u');
 const PIECES = new RegExp(QUOTED, 'gu');
 
 /** The value of a word that the shell does not expand; undefined if the shell computes it. */
-export function literalText({ text, value }: Word): string | undefined {
+export function literalShellText({ text, value }: Word): string | undefined {
   if (text === '[' || text === ']') return text;
   if (!LITERAL.test(text)) return undefined;
   const read = text.replace(PIECES, (piece) => {

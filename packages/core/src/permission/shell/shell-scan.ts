@@ -5,7 +5,7 @@
 
 import type { Command, SyntaxNode } from 'unbash';
 import { COMPARED_WORDS_MAX, type Words } from './command-pattern.ts';
-import { literalText, parseCommand, type Parser } from './shell-parser.ts';
+import { literalShellText, parseShellCommand, type Parser } from './shell-parser.ts';
 
 const STRINGS_DEEP_MAX = 6;
 const COMMANDS_MAX = 1_000;
@@ -41,7 +41,7 @@ const SED_OPTION = /^-(?:[nErsuz]+|i\S*|e)$/;
 const SED_SCRIPT =
   /^(?:(?:[\d,$!]|\/[\w ^$#}.*-]*\/)*[pdq=]|[\d,$]*s([/|#,])(?:(?!\1)[^\\\n[]|\\[^\n]|\[\^?[\w -]+\])*\1(?:(?!\1)[^\\\n]|\\[^\n])*\1[gpI\d]*)$/;
 
-export function scanCommand(source: string, parser: Parser): Scan {
+export function scanShellCommand(source: string, parser: Parser): Scan {
   const scanner = new Scanner(parser);
   scanner.text(source, 0);
   return scanner;
@@ -59,7 +59,7 @@ class Scanner {
 
   text(source: string, depth: number): void {
     if (depth > STRINGS_DEEP_MAX) return this.#miss('commands are nested too deeply');
-    const script = parseCommand(source, this.#parser);
+    const script = parseShellCommand(source, this.#parser);
     if (typeof script === 'string') this.#miss(script);
     else this.#visit(script, depth);
   }
@@ -74,12 +74,12 @@ class Scanner {
         if ((node.errors?.length ?? 0) > 0) this.#miss('it does not parse');
         break;
       case 'Word': {
-        const text = literalText(node);
+        const text = literalShellText(node);
         if (text !== undefined) this.words.add(text);
         break;
       }
       case 'Assignment':
-        this.#assignment(node.name, node.value.type === 'Word' ? literalText(node.value) : undefined);
+        this.#assignment(node.name, node.value.type === 'Word' ? literalShellText(node.value) : undefined);
         break;
       case 'ArithmeticWord':
         // The shell evaluates subscripts, and runs substitutions stored in their variables.
@@ -99,7 +99,7 @@ class Scanner {
   #command({ name, args }: Command, depth: number): void {
     if (name === undefined) return;
     this.#run(
-      [name, ...args].map((word) => (word.type === 'Word' ? literalText(word) : word.text)),
+      [name, ...args].map((word) => (word.type === 'Word' ? literalShellText(word) : word.text)),
       depth,
     );
   }
@@ -117,7 +117,7 @@ class Scanner {
     if (name === undefined || this.commands.length >= COMMANDS_MAX) return undefined;
     const base = name.slice(name.lastIndexOf('/') + 1);
     for (const each of new Set([base, name])) this.commands.push([each, ...rest.slice(0, COMPARED_WORDS_MAX)]);
-    for (const at of subcommandsIn(rest)) this.commands.push([base, ...rest.slice(at, at + COMPARED_WORDS_MAX)]);
+    for (const at of shellSubcommandsIn(rest)) this.commands.push([base, ...rest.slice(at, at + COMPARED_WORDS_MAX)]);
     return base;
   }
 
@@ -147,7 +147,7 @@ class Scanner {
       }
       const base = this.#add(words.slice(at));
       if (base === undefined) return;
-      isCommandFound ||= !isRunner(base) && !/^-|^\d|=|^\{/.test(word);
+      isCommandFound ||= !isShellRunner(base) && !/^-|^\d|=|^\{/.test(word);
       // This loop also reaches the words of an inner wrapper.
       if (!WRAPPERS.has(base)) this.#inside(base, words.slice(at + 1), depth);
       if (/[\s;&|$`<>(]/.test(word)) this.text(word, depth + 1);
@@ -160,7 +160,7 @@ class Scanner {
     const mark = option === -1 ? '{}' : attached || words[option + 1];
     const behind = option === -1 ? 0 : option + (attached === '' ? 2 : 1);
     const command = words.slice(behind).find((word) => word === undefined || !/^-|^\d+$/.test(word));
-    if (command === undefined || mark === undefined || command.includes(mark) || isRunner(command))
+    if (command === undefined || mark === undefined || command.includes(mark) || isShellRunner(command))
       this.#miss(`what ${wrapper} runs comes from its input`);
   }
 
@@ -192,15 +192,15 @@ class Scanner {
   }
 
   #git(words: Words, depth: number): void {
-    const end = words.findIndex((word, at) => !isOption(word) && !isOption(words[at - 1]));
+    const end = words.findIndex((word, at) => !isShellOption(word) && !isShellOption(words[at - 1]));
     if (words.slice(0, end === -1 ? words.length : end).some((word = '') => GIT_SETTING.test(word)))
       this.#miss('a setting of git may start a program');
-    const running = [0, ...subcommandsIn(words)].find((at) => GIT_RUNNING.has(words[at] ?? ''));
+    const running = [0, ...shellSubcommandsIn(words)].find((at) => GIT_RUNNING.has(words[at] ?? ''));
     if (running !== undefined) this.#wrapped('git', words.slice(running + 1), depth);
   }
 
   #awk(words: Words): void {
-    const operand = words.find((word) => !isOption(word));
+    const operand = words.find((word) => !isShellOption(word));
     const isRunning = words.some(
       (word) => word !== undefined && !/^-F|^.$/.test(word) && AWK_RUNS.test(word.replaceAll('||', '')),
     );
@@ -208,32 +208,32 @@ class Scanner {
   }
 
   #sed(words: Words): void {
-    const operands = words.filter((word) => !isOption(word));
+    const operands = words.filter((word) => !isShellOption(word));
     const scripts = words.includes('-e') ? words.filter((_, at) => words[at - 1] === '-e') : operands.slice(0, 1);
     const isSeen =
       scripts.every((script) => script !== undefined && SED_SCRIPT.test(script)) &&
-      words.every((word) => word === undefined || !isOption(word) || SED_OPTION.test(word));
+      words.every((word) => word === undefined || !isShellOption(word) || SED_OPTION.test(word));
     if (!isSeen) this.#miss('a sed script may start a program');
   }
 }
 
-function isRunner(word: string): boolean {
+function isShellRunner(word: string): boolean {
   const base = word.slice(word.lastIndexOf('/') + 1);
   return WRAPPERS.has(base) || SHELLS.has(base) || INTERPRETERS.has(base);
 }
 
-function isOption(word: string | undefined): boolean {
+function isShellOption(word: string | undefined): boolean {
   return word?.startsWith('-') === true;
 }
 
 /** Positions where a subcommand may start after leading options: `git -C sub push` also counts as `git push`. */
-function subcommandsIn(words: Words): readonly number[] {
+function shellSubcommandsIn(words: Words): readonly number[] {
   const starts: number[] = [];
-  if (!isOption(words[0])) return starts;
+  if (!isShellOption(words[0])) return starts;
   for (let at = 1; at < Math.min(words.length, COMPARED_WORDS_MAX); at++) {
-    if (isOption(words[at])) continue;
+    if (isShellOption(words[at])) continue;
     starts.push(at);
-    if (!isOption(words[at - 1])) break; // a word after an option may be its value; then the subcommand comes next
+    if (!isShellOption(words[at - 1])) break; // a word after an option may be its value; then the subcommand comes next
   }
   return starts;
 }

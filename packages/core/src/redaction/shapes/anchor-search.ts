@@ -34,24 +34,24 @@ export class AnchorSearch {
     const last = length - GRAM_CHARS;
     let at = from;
     if (at <= last) {
-      let gram = (codeAt(text, at) << CODE_BITS) | codeAt(text, at + 1);
+      let gram = (codeAtAnchor(text, at) << CODE_BITS) | codeAtAnchor(text, at + 1);
       for (; at <= last; at++) {
-        gram = ((gram << CODE_BITS) | codeAt(text, at + 2)) & (GRAMS - 1);
+        gram = ((gram << CODE_BITS) | codeAtAnchor(text, at + 2)) & (GRAMS - 1);
         if (this.#isStart(gram) && this.#isAt(text, at, gram, isWhole)) return at;
       }
     }
     if (isWhole) return length;
-    for (; at < length; at++) if (this.#isStart(gramAt(text, at))) return at;
+    for (; at < length; at++) if (this.#isStart(gramAtAnchor(text, at))) return at;
     return length;
   }
 
   /** Returns the literals (by index) that begin at a position; 'more' if the text ends too early to tell. */
   literalsAt(text: string, at: number, isWhole: boolean): readonly number[] | 'more' {
     const found: number[] = [];
-    if (!isWhole && text.length - at < GRAM_CHARS) return this.#isStart(gramAt(text, at)) ? 'more' : found;
-    for (const { literal, indexes } of this.#entries.get(gramAt(text, at)) ?? []) {
+    if (!isWhole && text.length - at < GRAM_CHARS) return this.#isStart(gramAtAnchor(text, at)) ? 'more' : found;
+    for (const { literal, indexes } of this.#entries.get(gramAtAnchor(text, at)) ?? []) {
       if (text.startsWith(literal, at)) found.push(...indexes);
-      else if (!isWhole && isCut(literal, text, at)) return 'more';
+      else if (!isWhole && isAnchorCut(literal, text, at)) return 'more';
     }
     return found;
   }
@@ -64,13 +64,13 @@ export class AnchorSearch {
     const entries = this.#entries.get(gram);
     if (entries === undefined) return false;
     for (const { literal } of entries)
-      if (text.startsWith(literal, at) || (!isWhole && isCut(literal, text, at))) return true;
+      if (text.startsWith(literal, at) || (!isWhole && isAnchorCut(literal, text, at))) return true;
     return false;
   }
 
   #add(literal: string, index: number): void {
     if (literal.length < GRAM_CHARS) throw new Error(`'${literal}' is too short to be searched for`);
-    const gram = gramAt(literal, 0);
+    const gram = gramAtAnchor(literal, 0);
     const entries = this.#entries.get(gram);
     const last = entries?.at(-1);
     if (entries === undefined) this.#entries.set(gram, [{ literal, indexes: [index] }]);
@@ -84,19 +84,19 @@ export class AnchorSearch {
 }
 
 /** Returns true if the text ends within a literal that may begin there. */
-function isCut(literal: string, text: string, at: number): boolean {
+function isAnchorCut(literal: string, text: string, at: number): boolean {
   return text.length - at < literal.length && literal.startsWith(text.slice(at));
 }
 
-function codeAt(text: string, at: number): number {
+function codeAtAnchor(text: string, at: number): number {
   const code = text.charCodeAt(at);
   return code < CODE_LAST ? code + 1 : CODE_LAST;
 }
 
 /** Three characters as a number, padded with zeros at the end of the text. */
-function gramAt(text: string, at: number): number {
+function gramAtAnchor(text: string, at: number): number {
   let gram = 0;
   for (let place = at; place < at + GRAM_CHARS; place++)
-    gram = (gram << CODE_BITS) | (place < text.length ? codeAt(text, place) : 0);
+    gram = (gram << CODE_BITS) | (place < text.length ? codeAtAnchor(text, place) : 0);
   return gram;
 }

@@ -7,12 +7,12 @@
 const SCRATCH_BYTES = 1_024;
 
 const scratch = Buffer.alloc(SCRATCH_BYTES); // decoding runs for every suspect, so it must not allocate
-const values = valuesOf('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789', '+-', '/_');
+const values = base64Values('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789', '+-', '/_');
 
 /** The part that every base64 text of these bytes contains, at each offset and in both alphabets. */
 export function base64Forms(value: string): string[] {
   const bytes = Buffer.from(value).toString('latin1');
-  return [...new Set([0, 1, 2].flatMap((shift) => bothAlphabets(base64Core(bytes, shift))))];
+  return [...new Set([0, 1, 2].flatMap((shift) => bothBase64Alphabets(base64Core(bytes, shift))))];
 }
 
 /** The base64 characters that depend on these bytes alone, when `shift` other bytes precede them in their group. */
@@ -21,7 +21,7 @@ export function base64Core(bytes: string, shift: number): string {
   return btoa(bytes.padStart(length, '\0')).slice(Math.ceil((shift * 8) / 6), Math.floor((length * 8) / 6));
 }
 
-export function bothAlphabets(standard: string): string[] {
+export function bothBase64Alphabets(standard: string): string[] {
   const inAddresses = standard.replaceAll('+', '-').replaceAll('/', '_');
   return inAddresses === standard ? [standard] : [standard, inAddresses];
 }
@@ -30,7 +30,7 @@ export function bothAlphabets(standard: string): string[] {
  * Decodes base64 from the start of a group. Writes the known anchor at `at`, because the first characters of its group
  * may be missing or belong to other text.
  */
-export function decodeAround(
+export function decodeBase64Around(
   text: string,
   stretch: { readonly from: number; readonly end: number },
   known: { readonly anchor: string; readonly at: number },
@@ -39,7 +39,10 @@ export function decodeAround(
   const length = Math.min(SCRATCH_BYTES - 3, Math.floor(((end - from) * 3) / 4));
   for (let at = from, byte = 0; byte < length; at += 4, byte += 3) {
     const group =
-      (sixBits(text, at) << 18) | (sixBits(text, at + 1) << 12) | (sixBits(text, at + 2) << 6) | sixBits(text, at + 3);
+      (base64SixBits(text, at) << 18) |
+      (base64SixBits(text, at + 1) << 12) |
+      (base64SixBits(text, at + 2) << 6) |
+      base64SixBits(text, at + 3);
     scratch[byte] = group >> 16;
     scratch[byte + 1] = group >> 8;
     scratch[byte + 2] = group;
@@ -48,11 +51,11 @@ export function decodeAround(
   return scratch.toString('latin1', 0, Math.max(length, known.at + known.anchor.length));
 }
 
-function sixBits(text: string, at: number): number {
+function base64SixBits(text: string, at: number): number {
   return values[text.charCodeAt(at)] ?? 0;
 }
 
-function valuesOf(common: string, ...last: readonly string[]): Uint8Array {
+function base64Values(common: string, ...last: readonly string[]): Uint8Array {
   const table = new Uint8Array(128);
   for (let at = 0; at < common.length; at++) table[common.charCodeAt(at)] = at;
   for (const [index, chars] of last.entries()) {

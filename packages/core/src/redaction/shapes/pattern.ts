@@ -33,36 +33,36 @@ export const CONTEXT_CHARS = 128;
 
 const ASCII = 128;
 
-export function alphabet(member: RegExp): Alphabet {
+export function shapeAlphabet(member: RegExp): Alphabet {
   const flags = new Uint8Array(ASCII + 1);
   for (let code = 0; code < ASCII; code++) flags[code] = member.test(String.fromCharCode(code)) ? 1 : 0;
   flags[ASCII] = member.test('\u00e9') ? 1 : 0;
   return flags;
 }
 
-export const HEX = alphabet(/[0-9a-f]/);
-export const ALNUM = alphabet(/[A-Za-z0-9]/);
-export const UPPER = alphabet(/[A-Z0-9]/);
-export const WORD = alphabet(/[\w-]/); // including URL-safe base64
-export const DOTTED = alphabet(/[\w.-]/);
-export const BASE64 = alphabet(/[A-Za-z0-9+/]/);
-export const BASE64_ANY = alphabet(/[\w+/-]/); // base64 in both alphabets
-export const PADDED = alphabet(/[\w+/=-]/); // base64 in both alphabets, with padding
-export const WRAPPED = alphabet(/[\w+/=\r\n-]/); // base64 with line breaks
+export const HEX = shapeAlphabet(/[0-9a-f]/);
+export const ALNUM = shapeAlphabet(/[A-Za-z0-9]/);
+export const UPPER = shapeAlphabet(/[A-Z0-9]/);
+export const WORD = shapeAlphabet(/[\w-]/); // including URL-safe base64
+export const DOTTED = shapeAlphabet(/[\w.-]/);
+export const BASE64 = shapeAlphabet(/[A-Za-z0-9+/]/);
+export const BASE64_ANY = shapeAlphabet(/[\w+/-]/); // base64 in both alphabets
+export const PADDED = shapeAlphabet(/[\w+/=-]/); // base64 in both alphabets, with padding
+export const WRAPPED = shapeAlphabet(/[\w+/=\r\n-]/); // base64 with line breaks
 
-function isMember(of: Alphabet, code: number): boolean {
+function isShapeMember(of: Alphabet, code: number): boolean {
   return of[code < ASCII ? code : ASCII] === 1;
 }
 
 /** Returns the end of the run of matching characters that begins at `from`, at most `limit`. */
 export function runEnd(of: Alphabet, text: string, from: number, limit: number): number {
   let at = from;
-  while (at < limit && isMember(of, text.charCodeAt(at))) at++;
+  while (at < limit && isShapeMember(of, text.charCodeAt(at))) at++;
   return at;
 }
 
 /** Returns true if the shape allows the anchor at `start`, by the text before it. */
-export function isAllowedAt(shape: Shape, text: string, start: number): boolean {
+export function isShapeAllowedAt(shape: Shape, text: string, start: number): boolean {
   if (shape.after === undefined) return true;
   shape.after.lastIndex = start;
   return shape.after.test(text);
@@ -91,7 +91,7 @@ export function matchBody(
 }
 
 /** The longest text needed to decide. */
-export function reachOf(shape: Shape): number {
+export function reachOfShape(shape: Shape): number {
   const body = shape.body.reduce((sum, piece) => sum + (typeof piece === 'string' ? piece.length : piece.max), 0);
   return Math.max(...shape.anchors.map((anchor) => anchor.length)) + body + (shape.closing?.length ?? 0);
 }

@@ -5,21 +5,21 @@
 // exact value in one of its forms. Each judgement depends on a bounded piece of text around the
 // anchor and on nothing else, so it is the same whether the text comes whole or in pieces.
 
-import { base64Core, base64Forms, bothAlphabets, decodeAround } from './base64.ts';
+import { base64Core, base64Forms, bothBase64Alphabets, decodeBase64Around } from './base64.ts';
 import { CONTEXT_SHAPES } from './context-shapes.ts';
 import {
   type Shape,
   type Sighting,
   type Tail,
   BASE64_ANY,
-  isAllowedAt,
+  isShapeAllowedAt,
   matchBody,
   PADDED,
-  reachOf,
+  reachOfShape,
   runEnd,
   WRAPPED,
 } from './pattern.ts';
-import { isWorthHiding, plainForms } from '../secret-values.ts';
+import { isSecretWorthHiding, plainFormsOfSecret } from '../secret-values.ts';
 import { TOKEN_SHAPES } from './token-shapes.ts';
 
 export type Suspect = {
@@ -51,44 +51,44 @@ export type Scope = 'values and shapes' | 'values only';
  * same name in the journal, which knows shapes, and in a request, which does not. A resumed session then sends the same
  * bytes.
  */
-export function suspectsFor(values: Iterable<string>, scope: Scope): Suspect[] {
+export function suspectShapes(values: Iterable<string>, scope: Scope): Suspect[] {
   const shapes = scope === 'values only' ? [] : [...TOKEN_SHAPES, ...CONTEXT_SHAPES];
-  const secrets = [...new Set(values)].filter(isWorthHiding);
+  const secrets = [...new Set(values)].filter(isSecretWorthHiding);
   return [
-    ...secrets.flatMap((secret) => plainForms(secret).flatMap((form) => exactly(form))),
-    ...secrets.flatMap((secret) => base64Forms(secret).flatMap((form) => exactly(form, BASE64_TAIL))),
-    ...shapes.flatMap((shape) => shape.anchors.map((anchor) => inPlainText(shape, anchor))),
-    ...shapes.flatMap(inBase64),
+    ...secrets.flatMap((secret) => plainFormsOfSecret(secret).flatMap((form) => exactSuspects(form))),
+    ...secrets.flatMap((secret) => base64Forms(secret).flatMap((form) => exactSuspects(form, BASE64_TAIL))),
+    ...shapes.flatMap((shape) => shape.anchors.map((anchor) => suspectsInPlainText(shape, anchor))),
+    ...shapes.flatMap(suspectsInBase64),
   ];
 }
 
-function inPlainText(shape: Shape, anchor: string): Suspect {
+function suspectsInPlainText(shape: Shape, anchor: string): Suspect {
   return {
     label: `[redacted:${shape.id}]`,
     anchor,
     ...(shape.tail === undefined ? {} : { tail: shape.tail }),
     isRun: false,
     judge: (text, start, isWhole) =>
-      isAllowedAt(shape, text, start)
+      isShapeAllowedAt(shape, text, start)
         ? matchBody(shape, text, { start, end: start + anchor.length }, isWhole)
         : undefined,
   };
 }
 
 /** One suspect for each offset of an anchor within a group of three bytes, and for each alphabet. */
-function inBase64(shape: Shape): Suspect[] {
+function suspectsInBase64(shape: Shape): Suspect[] {
   // The first line of a key in base64 counts as a key. Its rest may follow in further lines, which look like any other
   // base64.
   const isKey = shape.tail?.until !== undefined;
   const label = `[redacted:${shape.id}]`;
   const tail = isKey ? WRAPPED_TAIL : BASE64_TAIL;
-  const reachChars = Math.ceil((reachOf(shape) * 4) / 3) + 4;
+  const reachChars = Math.ceil((reachOfShape(shape) * 4) / 3) + 4;
   const suspects: Suspect[] = [];
   for (const anchor of shape.anchors) {
     for (let shift = 0; shift < 3; shift++) {
-      const judge = judgeBase64({ shape, anchor, shift, reachChars });
-      for (const core of bothAlphabets(base64Core(anchor, shift)))
-        suspects.push({ label, anchor: core, tail, isRun: true, judge: isKey ? judgeLiteral(core) : judge });
+      const judge = judgeBase64Suspect({ shape, anchor, shift, reachChars });
+      for (const core of bothBase64Alphabets(base64Core(anchor, shift)))
+        suspects.push({ label, anchor: core, tail, isRun: true, judge: isKey ? judgeLiteralSuspect(core) : judge });
     }
   }
   return suspects;
@@ -101,17 +101,19 @@ type Encoded = {
   readonly reachChars: number;
 };
 
-function judgeBase64({ shape, anchor, shift, reachChars }: Encoded): Suspect['judge'] {
+function judgeBase64Suspect({ shape, anchor, shift, reachChars }: Encoded): Suspect['judge'] {
   return (text, start, isWhole) => {
     const group = start - Math.ceil((shift * 8) / 6); // start of the anchor's group of four characters
-    const from = shape.after === undefined ? group : contextStart(text, group, start);
+    const from = shape.after === undefined ? group : suspectContextStart(text, group, start);
     const at = ((group - from) / 4) * 3 + shift;
     // A short sample rules out most text that is no secret.
     for (const chars of [PEEK_CHARS, reachChars]) {
       const end = runEnd(BASE64_ANY, text, start, Math.min(text.length, start + chars));
-      const decoded = decodeAround(text, { from, end }, { anchor, at });
+      const decoded = decodeBase64Around(text, { from, end }, { anchor, at });
       // If the result is no text, a word precedes it without a gap, and the encoded text starts at the anchor.
-      const isAllowed = isGarbage(decoded, at) ? isAllowedAt(shape, anchor, 0) : isAllowedAt(shape, decoded, at);
+      const isAllowed = isSuspectGarbage(decoded, at)
+        ? isShapeAllowedAt(shape, anchor, 0)
+        : isShapeAllowedAt(shape, decoded, at);
       if (!isAllowed) return undefined;
 
       const isPeek = end === start + chars && chars < reachChars;
@@ -124,7 +126,7 @@ function judgeBase64({ shape, anchor, shift, reachChars }: Encoded): Suspect['ju
   };
 }
 
-function exactly(form: string, tail?: Tail): Suspect[] {
+function exactSuspects(form: string, tail?: Tail): Suspect[] {
   const pieces: string[] = [];
   for (let at = 0; at < form.length; at += PIECE_CHARS) pieces.push(form.slice(at, at + PIECE_CHARS));
   // The last piece may be short and common, so it is searched together with the text before it.
@@ -134,17 +136,17 @@ function exactly(form: string, tail?: Tail): Suspect[] {
     anchor: piece,
     ...(tail === undefined ? {} : { tail }),
     isRun: tail !== undefined,
-    judge: judgeLiteral(piece),
+    judge: judgeLiteralSuspect(piece),
   }));
 }
 
 /** Every occurrence of the literal is a secret. */
-function judgeLiteral(literal: string): Suspect['judge'] {
+function judgeLiteralSuspect(literal: string): Suspect['judge'] {
   return (_, start) => ({ start, end: start + literal.length });
 }
 
 /** Returns where the base64 before the anchor's group starts, in whole groups. */
-function contextStart(text: string, group: number, start: number): number {
+function suspectContextStart(text: string, group: number, start: number): number {
   let from = group;
   if (group < 0 || runEnd(BASE64_ANY, text, group, start) < start) return from;
   while (from >= 4 && group - from < BASE64_CONTEXT_CHARS && runEnd(BASE64_ANY, text, from - 4, from) === from)
@@ -152,6 +154,6 @@ function contextStart(text: string, group: number, start: number): number {
   return from;
 }
 
-function isGarbage(decoded: string, end: number): boolean {
+function isSuspectGarbage(decoded: string, end: number): boolean {
   return end > 0 && !PRINTABLE.test(decoded.slice(Math.max(0, end - GARBAGE_CHARS), end));
 }

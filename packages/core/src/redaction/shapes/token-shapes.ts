@@ -11,7 +11,7 @@ import {
   type Run,
   type Shape,
   ALNUM,
-  alphabet,
+  shapeAlphabet,
   BASE64,
   DOTTED,
   HEX,
@@ -28,11 +28,11 @@ const BASE64_EDGE = new RegExp(String.raw`(?<![\w+/-])|(?<=${ESCAPE})`, 'y');
 // With this, a run of word characters is read once, and not once for each anchor in it.
 const WORD_EDGE = new RegExp(String.raw`(?<![\w-])|(?<=${ESCAPE})`, 'y');
 
-const UPPER_BASE32 = alphabet(/[A-Z0-9]/);
-const LOWER = alphabet(/[a-z0-9]/);
-const SLASHED = alphabet(/[\w/-]/);
-const TILDED = alphabet(/[\w.~-]/);
-const FLY = alphabet(/[\w+/=,-]/);
+const UPPER_BASE32 = shapeAlphabet(/[A-Z0-9]/);
+const LOWER = shapeAlphabet(/[a-z0-9]/);
+const SLASHED = shapeAlphabet(/[\w/-]/);
+const TILDED = shapeAlphabet(/[\w.~-]/);
+const FLY = shapeAlphabet(/[\w+/=,-]/);
 const ALL_HEX = Array.from('0123456789abcdef');
 
 // A Discord token begins with its owner's id, a decimal number, in base64: these are the encodings of two digits.
@@ -71,7 +71,7 @@ export const TOKEN_SHAPES: readonly Shape[] = [
   { ...token('google-access-token', ['ya29.'], DOTTED, 20), after: EDGE },
   { ...token('google-refresh-token', ['1//0'], WORD, 30), after: EDGE },
   { ...token('google-storage-key', ['GOOG1'], UPPER, 19), after: EDGE },
-  { ...token('azure-client-secret', digits('Q~'), TILDED, 31), after: /(?<=[\w.~-]{3})/y },
+  { ...token('azure-client-secret', shapeDigits('Q~'), TILDED, 31), after: /(?<=[\w.~-]{3})/y },
   token('digitalocean-token', ['dop_v1_', 'doo_v1_', 'dor_v1_'], HEX, 40),
   token('heroku-token', ['HRKU-'], WORD, 30),
   token('cloudflare-token', ['cfut_', 'cfat_'], ALNUM, 40),
@@ -136,13 +136,22 @@ export const TOKEN_SHAPES: readonly Shape[] = [
     shown: 0,
   },
   {
-    ...token('discord-token', DISCORD_STARTS, WORD, 20, '.', { of: WORD, min: 6, max: 6 }, '.', fixed(WORD, 27)),
+    ...token(
+      'discord-token',
+      DISCORD_STARTS,
+      WORD,
+      20,
+      '.',
+      { of: WORD, min: 6, max: 6 },
+      '.',
+      fixedShapeRun(WORD, 27),
+    ),
     after: WORD_EDGE,
   },
   { ...token('discord-webhook', ['discord.com/api/webhooks/', 'discordapp.com/api/webhooks/'], SLASHED, 40), shown: 0 },
-  { ...token('teams-webhook', ['webhook.office.com/webhookb2/'], alphabet(/[\w/@.-]/), 40), shown: 0 },
+  { ...token('teams-webhook', ['webhook.office.com/webhookb2/'], shapeAlphabet(/[\w/@.-]/), 40), shown: 0 },
   { ...token('telegram-bot-token', [':AA'], WORD, 32), after: /(?<=(?<!\d)\d{8,10})/y },
-  { ...token('sendgrid-key', ['SG.'], WORD, 16, '.', fixed(WORD, 36)), after: EDGE },
+  { ...token('sendgrid-key', ['SG.'], WORD, 16, '.', fixedShapeRun(WORD, 36)), after: EDGE },
   {
     ...token(
       'twilio-key',
@@ -163,7 +172,7 @@ export const TOKEN_SHAPES: readonly Shape[] = [
   },
   { ...token('mailgun-key', ['key-'], HEX, 32), after: EDGE },
   token('brevo-key', ['xkeysib-', 'xsmtpsib-'], WORD, 60),
-  { ...token('resend-key', ['re_'], ALNUM, 8, '_', fixed(ALNUM, 20)), after: EDGE },
+  { ...token('resend-key', ['re_'], ALNUM, 8, '_', fixedShapeRun(ALNUM, 20)), after: EDGE },
   { ...token('mandrill-key', ['md-'], WORD, 22), after: WORD_EDGE, needs: /(?=.*\d)(?=.*[A-Z])/ },
   // payment and shops
   token('stripe-key', ['sk_live_', 'rk_live_', 'sk_test_', 'rk_test_'], ALNUM, 16),
@@ -172,7 +181,7 @@ export const TOKEN_SHAPES: readonly Shape[] = [
   { ...token('square-access-token', ['EAAA'], WORD, 60), after: BASE64_EDGE, needs: /[g-z]/ },
   { ...token('facebook-token', ['EAA'], ALNUM, 90), after: BASE64_EDGE },
   token('shopify-token', ['shpat_', 'shpca_', 'shppa_', 'shpss_', 'shptka_'], ALNUM, 28),
-  token('paypal-token', ['access_token$production$', 'access_token$sandbox$'], alphabet(/[a-z0-9$]/), 32),
+  token('paypal-token', ['access_token$production$', 'access_token$sandbox$'], shapeAlphabet(/[a-z0-9$]/), 32),
   token('plaid-token', ['access-sandbox-', 'access-development-', 'access-production-'], WORD, 32),
   token('razorpay-key', ['rzp_live_', 'rzp_test_'], ALNUM, 14),
   token('flutterwave-key', ['FLWSECK-', 'FLWSECK_TEST-', 'FLWSECK_LIVE-'], WORD, 12),
@@ -185,7 +194,7 @@ export const TOKEN_SHAPES: readonly Shape[] = [
   token('supabase-secret-key', ['sb_secret_'], WORD, 24),
   { ...token('neon-key', ['napi_'], LOWER, 48), after: EDGE },
   token('mongodb-atlas-secret', ['mdb_sa_sk_'], WORD, 30),
-  { ...token('airtable-token', ['pat'], ALNUM, 14, '.', fixed(HEX, 64)), after: EDGE },
+  { ...token('airtable-token', ['pat'], ALNUM, 14, '.', fixedShapeRun(HEX, 64)), after: EDGE },
   token('hubspot-token', ['pat-na1-', 'pat-na2-', 'pat-eu1-', 'pat-ap1-'], WORD, 32),
   // operations
   token('vault-token', ['hvs.', 'hvb.', 'hvr.'], WORD, 24),
@@ -198,7 +207,7 @@ export const TOKEN_SHAPES: readonly Shape[] = [
   token('sentry-token', ['sntrys_', 'sntryu_'], PADDED, 40),
   token('grafana-token', ['glc_', 'glsa_'], PADDED, 32),
   token('grafana-key', ['eyJrIjoi'], PADDED, 60),
-  token('dynatrace-token', ['dt0c01.', 'dt0s01.'], UPPER, 24, '.', fixed(UPPER, 48)),
+  token('dynatrace-token', ['dt0c01.', 'dt0s01.'], UPPER, 24, '.', fixedShapeRun(UPPER, 48)),
   token('tailscale-key', ['tskey-'], WORD, 20),
   token('honeycomb-key', ['hcaik_', 'hcbik_', 'hcaic_', 'hcamk_'], ALNUM, 40),
   token('posthog-key', ['phx_'], ALNUM, 40),
@@ -207,7 +216,7 @@ export const TOKEN_SHAPES: readonly Shape[] = [
   token('notion-token', ['ntn_'], ALNUM, 40),
   { ...token('notion-secret', ['secret_'], ALNUM, 43), after: EDGE },
   token('figma-token', ['figd_', 'figu_'], WORD, 30),
-  token('postman-key', ['PMAK-'], HEX, 24, '-', fixed(HEX, 30)),
+  token('postman-key', ['PMAK-'], HEX, 24, '-', fixedShapeRun(HEX, 30)),
   token('mapbox-secret-token', ['sk.eyJ1'], DOTTED, 40),
   token('contentful-token', ['CFPAT-'], WORD, 40),
   token('typeform-token', ['tfp_'], WORD, 40),
@@ -218,7 +227,7 @@ export const TOKEN_SHAPES: readonly Shape[] = [
   {
     id: 'jwt',
     anchors: ['eyJ'],
-    body: [{ of: WORD, min: 14, max: 320 }, '.', fixed(WORD, 16)],
+    body: [{ of: WORD, min: 14, max: 320 }, '.', fixedShapeRun(WORD, 16)],
     after: WORD_EDGE,
     tail: { of: DOTTED },
   },
@@ -226,15 +235,15 @@ export const TOKEN_SHAPES: readonly Shape[] = [
 
 function token(id: string, anchors: readonly string[], of: Alphabet, length: number, ...rest: (string | Run)[]): Shape {
   // Only the last run has no upper length; one before a separator is bounded.
-  const first = rest.length === 0 ? fixed(of, length) : { of, min: length, max: length + 12 };
+  const first = rest.length === 0 ? fixedShapeRun(of, length) : { of, min: length, max: length + 12 };
   const last = rest.at(-1) ?? first;
   return { id, anchors, body: [first, ...rest], ...(typeof last === 'string' ? {} : { tail: { of: last.of } }) };
 }
 
-function fixed(of: Alphabet, length: number): Run {
+function fixedShapeRun(of: Alphabet, length: number): Run {
   return { of, min: length, max: length };
 }
 
-function digits(suffix: string): string[] {
+function shapeDigits(suffix: string): string[] {
   return Array.from('0123456789', (digit) => `${digit}${suffix}`);
 }

@@ -7,13 +7,13 @@ const DIFF_LINES_MAX = 3_000;
 /** `diff` is absent if the texts differ too much. */
 export type Change = { readonly diff?: string; readonly added: number; readonly removed: number };
 
-export async function changeBetween(path: string, before: string, after: string): Promise<Change> {
+export async function fileChangeBetween(path: string, before: string, after: string): Promise<Change> {
   // Imported lazily, because it would slow every start.
   const { structuredPatch } = await import('diff');
   const [old, now] = [before, after].map((text) => text.replaceAll('\r\n', '\n')) as [string, string];
   const options = { context: DIFF_CONTEXT_LINES, maxEditLength: DIFF_LINES_MAX };
   const patch = structuredPatch(path, path, old, now, undefined, undefined, options);
-  if (patch === undefined) return { added: lineCount(now), removed: lineCount(old) };
+  if (patch === undefined) return { added: fileLineCount(now), removed: fileLineCount(old) };
 
   const lines = patch.hunks.flatMap((hunk) => [
     `@@ -${hunk.oldStart},${hunk.oldLines} +${hunk.newStart},${hunk.newLines} @@`,
@@ -27,13 +27,13 @@ export async function changeBetween(path: string, before: string, after: string)
   };
 }
 
-export function lineCount(text: string): number {
+export function fileLineCount(text: string): number {
   if (text === '') return 0;
   const breaks = text.split('\n').length;
   return text.endsWith('\n') ? breaks - 1 : breaks;
 }
 
 /** Formats a change as "+3 -1". */
-export function changeSize({ added, removed }: Change): string {
+export function fileChangeSize({ added, removed }: Change): string {
   return `+${added} -${removed}`;
 }

@@ -4,10 +4,10 @@ import { constants, type Stats } from 'node:fs';
 import { access, type FileHandle, lstat, open, readdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { ToolError } from '../../errors.ts';
-import { byteSize, isPlainText } from '../output/bytes.ts';
-import { checkPlace, type HeldFolder, holdFolder } from './held.ts';
-import { temporaryName } from './leftovers.ts';
-import { codeOf, type Place, unusable } from './paths.ts';
+import { outputByteSize, isPlainOutput } from '../output/bytes.ts';
+import { checkHeldFile, type HeldFolder, holdFileFolder } from './held.ts';
+import { temporaryFileName } from './leftovers.ts';
+import { fileErrorCode, type Place, unusableToolPath } from './paths.ts';
 import { bestEffort } from '../../promises.ts';
 
 const TEXT_BYTES_MAX = 10_000_000;
@@ -16,13 +16,16 @@ const NEAR_ENTRIES_MAX = 5_000;
 const BOM = '\uFEFF';
 
 /** Opens a regular file for reading. Throws ToolError for anything else: opening a pipe could block forever. */
-export async function openFile({ real, shown }: Place): Promise<{ readonly file: FileHandle; readonly stats: Stats }> {
+export async function openToolFile({
+  real,
+  shown,
+}: Place): Promise<{ readonly file: FileHandle; readonly stats: Stats }> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
   const file = await open(real, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(async (error: unknown) => {
-    throw await withNearNames(error, { real, shown });
+    throw await withNearFileNames(error, { real, shown });
   });
   try {
-    checkPlace(file, { real, shown });
+    checkHeldFile(file, { real, shown });
   } catch (error) {
     await file.close();
     throw error;
@@ -34,14 +37,17 @@ export async function openFile({ real, shown }: Place): Promise<{ readonly file:
 }
 
 /** Reads a whole text file. `bom` is its byte order mark or empty; `text` is the rest. */
-export async function readText(place: Place): Promise<{ readonly text: string; readonly bom: string }> {
-  const { file, stats } = await openFile(place);
+export async function readToolFileText(place: Place): Promise<{ readonly text: string; readonly bom: string }> {
+  const { file, stats } = await openToolFile(place);
   try {
     if (stats.size > TEXT_BYTES_MAX) {
-      throw new ToolError(`${place.shown} is too large: ${byteSize(stats.size)}, at most ${byteSize(TEXT_BYTES_MAX)}`);
+      throw new ToolError(
+        `${place.shown} is too large: ${outputByteSize(stats.size)}, at most ${outputByteSize(TEXT_BYTES_MAX)}`,
+      );
     }
     const bytes = await file.readFile();
-    if (!isPlainText(bytes)) throw new ToolError(`${place.shown} is not UTF-8 text (${byteSize(bytes.length)})`);
+    if (!isPlainOutput(bytes))
+      throw new ToolError(`${place.shown} is not UTF-8 text (${outputByteSize(bytes.length)})`);
     const whole = bytes.toString('utf8');
     return whole.startsWith(BOM) ? { text: whole.slice(1), bom: BOM } : { text: whole, bom: '' };
   } finally {
@@ -50,21 +56,21 @@ export async function readText(place: Place): Promise<{ readonly text: string; r
 }
 
 /** Replaces a file atomically: readers see the old or the new text. Preserves the mode; creates folders. */
-export async function replaceFile({ real, shown }: Place, text: string): Promise<void> {
+export async function replaceToolFile({ real, shown }: Place, text: string): Promise<void> {
   try {
-    await using folder = await holdFolder(dirname(real), { make: true, shown });
-    await replaceIn(folder, { name: basename(real), shown }, text);
+    await using folder = await holdFileFolder(dirname(real), { make: true, shown });
+    await replaceToolFileIn(folder, { name: basename(real), shown }, text);
   } catch (error) {
-    throw unusable(error, shown);
+    throw unusableToolPath(error, shown);
   }
 }
 
 type Named = { readonly name: string; readonly shown: string };
 
-async function replaceIn(folder: HeldFolder, { name, shown }: Named, text: string): Promise<void> {
-  const [target, temporary] = [name, temporaryName(name)].map((each) => join(folder.at, each)) as [string, string];
+async function replaceToolFileIn(folder: HeldFolder, { name, shown }: Named, text: string): Promise<void> {
+  const [target, temporary] = [name, temporaryFileName(name)].map((each) => join(folder.at, each)) as [string, string];
   try {
-    const before = await existing(target);
+    const before = await existingToolFile(target);
     if (before !== undefined) {
       if (!before.isFile()) throw new ToolError(`${shown} is ${before.isDirectory() ? 'a folder' : 'not a file'}`);
       // A rename needs write permission on the folder only, so check that the file is not read-only.
@@ -86,38 +92,38 @@ async function replaceIn(folder: HeldFolder, { name, shown }: Named, text: strin
 }
 
 /** The path was resolved before, so a link here was created meanwhile. */
-async function existing(path: string): Promise<Stats | undefined> {
+async function existingToolFile(path: string): Promise<Stats | undefined> {
   try {
     return await lstat(path);
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined;
+    if (fileErrorCode(error) === 'ENOENT') return undefined;
     throw error;
   }
 }
 
 /** Turns an error into text for the model. For a missing file it suggests similar names. */
-export async function withNearNames(error: unknown, { real, shown }: Place): Promise<unknown> {
-  if (codeOf(error) !== 'ENOENT') return unusable(error, shown);
-  const near = await nearNames(real, shown);
+export async function withNearFileNames(error: unknown, { real, shown }: Place): Promise<unknown> {
+  if (fileErrorCode(error) !== 'ENOENT') return unusableToolPath(error, shown);
+  const near = await nearFileNames(real, shown);
   const question = near.length === 0 ? '' : `: did you mean ${near.join(' or ')}?`;
   return new ToolError(`${shown} does not exist${question}`, { cause: error });
 }
 
-async function nearNames(real: string, shown: string): Promise<readonly string[]> {
+async function nearFileNames(real: string, shown: string): Promise<readonly string[]> {
   const wanted = basename(real);
-  const entries = await namesIn(dirname(real));
+  const entries = await fileNamesIn(dirname(real));
   return entries
     .slice(0, NEAR_ENTRIES_MAX)
-    .map((name) => ({ name, distance: editDistance(name.toLowerCase(), wanted.toLowerCase()) }))
+    .map((name) => ({ name, distance: fileNameDistance(name.toLowerCase(), wanted.toLowerCase()) }))
     .filter(({ distance }) => distance <= Math.max(1, Math.floor(wanted.length / 3)))
     .sort((a, b) => a.distance - b.distance || (a.name < b.name ? -1 : 1))
     .slice(0, NEAR_NAMES_MAX)
     .map(({ name }) => join(dirname(shown), name));
 }
 
-async function namesIn(real: string): Promise<readonly string[]> {
+async function fileNamesIn(real: string): Promise<readonly string[]> {
   try {
-    await using folder = await holdFolder(real);
+    await using folder = await holdFileFolder(real);
     return await readdir(folder.at);
   } catch {
     // The folder is missing or not readable: nothing to suggest.
@@ -125,7 +131,7 @@ async function namesIn(real: string): Promise<readonly string[]> {
   }
 }
 
-function editDistance(a: string, b: string): number {
+function fileNameDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {
     const next = [i];

@@ -12,7 +12,7 @@ import { constants, readlinkSync } from 'node:fs';
 import { type FileHandle, mkdir, open } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { ToolError } from '../../errors.ts';
-import { codeOf } from './paths.ts';
+import { fileErrorCode } from './paths.ts';
 
 const O_PATH = 0x20_0000; // Node has no constant for it
 const isLinux = process.platform === 'linux';
@@ -23,7 +23,7 @@ export type HeldFolder = AsyncDisposable & {
 };
 
 /** Throws ToolError if the open file is not at its real path. */
-export function checkPlace(
+export function checkHeldFile(
   { fd }: FileHandle,
   { real, shown }: { readonly real: string; readonly shown: string },
 ): void {
@@ -35,22 +35,22 @@ export function checkPlace(
 }
 
 /** Opens a folder by its real path. With `make`, missing folders are made. Throws the errors of open. */
-export async function holdFolder(real: string, { make = false, shown = real } = {}): Promise<HeldFolder> {
+export async function holdFileFolder(real: string, { make = false, shown = real } = {}): Promise<HeldFolder> {
   if (!isLinux) {
     if (make) await mkdir(real, { recursive: true });
     return { at: real, [Symbol.asyncDispose]: async () => undefined };
   }
-  const handle = await openFolder(real).catch(async (error: unknown) => {
-    if (!make || codeOf(error) !== 'ENOENT') throw error;
-    await using above = await holdFolder(dirname(real), { make, shown });
+  const handle = await openHeldFolder(real).catch(async (error: unknown) => {
+    if (!make || fileErrorCode(error) !== 'ENOENT') throw error;
+    await using above = await holdFileFolder(dirname(real), { make, shown });
     const inside = join(above.at, basename(real));
     await mkdir(inside).catch((problem: unknown) => {
-      if (codeOf(problem) !== 'EEXIST') throw problem;
+      if (fileErrorCode(problem) !== 'EEXIST') throw problem;
     });
-    return await openFolder(inside);
+    return await openHeldFolder(inside);
   });
   try {
-    checkPlace(handle, { real, shown });
+    checkHeldFile(handle, { real, shown });
   } catch (error) {
     await handle.close();
     throw error;
@@ -58,6 +58,6 @@ export async function holdFolder(real: string, { make = false, shown = real } = 
   return { at: `/proc/self/fd/${handle.fd}`, [Symbol.asyncDispose]: () => handle.close() };
 }
 
-function openFolder(path: string): Promise<FileHandle> {
+function openHeldFolder(path: string): Promise<FileHandle> {
   return open(path, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
 }

@@ -20,7 +20,7 @@ const HOST = createHash('sha256').update(hostname()).digest('hex').slice(0, 4);
 let written = 0;
 
 /** Returns a temporary name. It contains host and process id, so that a later process can detect a stale file. */
-export function temporaryName(name: string, pid = process.pid): string {
+export function temporaryFileName(name: string, pid = process.pid): string {
   written = (written + 1) % 256;
   const mark = `${HOST}${pid.toString(16).padStart(6, '0').slice(-6)}${written.toString(16).padStart(2, '0')}`;
   // 50 characters are at most 150 bytes, so the mark fits into a name of 255.
@@ -28,12 +28,12 @@ export function temporaryName(name: string, pid = process.pid): string {
 }
 
 /** Returns true for the name of a temporary file of drover. */
-export function isLeftover(path: string): boolean {
+export function isLeftoverFile(path: string): boolean {
   return LEFTOVER.test(path);
 }
 
 /** Removes stale leftovers in a folder and below it. Returns their paths. */
-export async function removeLeftovers(top: string): Promise<readonly string[]> {
+export async function removeLeftoverFiles(top: string): Promise<readonly string[]> {
   const removed: string[] = [];
   const folders = [top];
   let looked = 0;
@@ -44,17 +44,17 @@ export async function removeLeftovers(top: string): Promise<readonly string[]> {
     for (const entry of entries) {
       const path = join(folder, entry.name);
       if (entry.isDirectory() && !LEFT_ALONE.has(entry.name)) folders.push(path);
-      if (entry.isFile() && isLeftover(entry.name) && (await removeIfStale(path))) removed.push(path);
+      if (entry.isFile() && isLeftoverFile(entry.name) && (await removeFileIfStale(path))) removed.push(path);
     }
   }
   return removed;
 }
 
-async function removeIfStale(path: string): Promise<boolean> {
+async function removeFileIfStale(path: string): Promise<boolean> {
   try {
     const { uid, mtimeMs, nlink } = await lstat(path);
     const isOwn = uid === process.getuid?.() && nlink === 1;
-    if (!isOwn || !(isWriterGone(path) || Date.now() - mtimeMs > STALE_MS)) return false;
+    if (!isOwn || !(isFileWriterGone(path) || Date.now() - mtimeMs > STALE_MS)) return false;
     await rm(path);
     return true;
   } catch {
@@ -63,12 +63,12 @@ async function removeIfStale(path: string): Promise<boolean> {
   }
 }
 
-function isWriterGone(path: string): boolean {
+function isFileWriterGone(path: string): boolean {
   const [, , host, pid = ''] = LEFTOVER.exec(path) ?? [];
-  return host === HOST && !isRunning(Number.parseInt(pid, 16));
+  return host === HOST && !isFileWriterRunning(Number.parseInt(pid, 16));
 }
 
-function isRunning(pid: number): boolean {
+function isFileWriterRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;

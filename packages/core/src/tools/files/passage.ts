@@ -10,27 +10,27 @@ export const MATCHES_MAX = 10_000;
 export type Match = { readonly from: number; readonly to: number; readonly replacement: string };
 
 /** Finds exact matches, ignoring the kind of line end. */
-export function findExact(text: string, old: string, replacement: string): readonly Match[] {
-  const file = withoutReturns(text);
+export function findExactPassage(text: string, old: string, replacement: string): readonly Match[] {
+  const file = passageWithoutReturns(text);
   const wanted = old.replaceAll('\r\n', '\n');
   const matches: Match[] = [];
   for (let at = file.text.indexOf(wanted); at !== -1; at = file.text.indexOf(wanted, at + wanted.length)) {
     const [from, to] = [file.originalAt(at), file.originalAt(at + wanted.length)];
-    matches.push({ from, to, replacement: withLineEnds(replacement, lineEndAt(text, from)) });
+    matches.push({ from, to, replacement: passageWithLineEnds(replacement, passageLineEndAt(text, from)) });
     if (matches.length === MATCHES_MAX) break;
   }
   return matches;
 }
 
 /** Finds matches of whole lines, ignoring white space. */
-export function findTolerant(text: string, old: string, replacement: string): readonly Match[] {
+export function findTolerantPassage(text: string, old: string, replacement: string): readonly Match[] {
   const endsLine = old.endsWith('\n');
   const wanted = (endsLine ? old.replace(/\r?\n$/, '') : old).split('\n');
-  const wantedKeys = wanted.map(keyOf);
+  const wantedKeys = wanted.map(passageLineKey);
   if (wantedKeys.every((key) => key === '')) return [];
 
-  const lines = linesOf(text);
-  const keys = lines.map((line) => keyOf(line.text));
+  const lines = passageLines(text);
+  const keys = lines.map((line) => passageLineKey(line.text));
   const matches: Match[] = [];
   for (let at = 0; at + wanted.length <= lines.length && matches.length < MATCHES_MAX;) {
     if (!wantedKeys.every((key, index) => key === keys[at + index])) {
@@ -40,7 +40,7 @@ export function findTolerant(text: string, old: string, replacement: string): re
     const found = lines.slice(at, at + wanted.length);
     const [first, last] = [found[0], found.at(-1)];
     if (first === undefined || last === undefined) break;
-    const indented = reindented(
+    const indented = reindentPassage(
       replacement,
       wanted,
       found.map((line) => line.text),
@@ -48,32 +48,32 @@ export function findTolerant(text: string, old: string, replacement: string): re
     matches.push({
       from: first.from,
       to: endsLine ? last.next : last.to,
-      replacement: withLineEnds(indented, lineEndAt(text, first.from)),
+      replacement: passageWithLineEnds(indented, passageLineEndAt(text, first.from)),
     });
     at += wanted.length;
   }
   return matches;
 }
 
-export function lineAt(text: string, offset: number): number {
+export function passageLineAt(text: string, offset: number): number {
   let line = 1;
   for (let at = text.indexOf('\n'); at !== -1 && at < offset; at = text.indexOf('\n', at + 1)) line++;
   return line;
 }
 
 /** Returns a hint for a passage that was not found: the line that matches its first line, if there is one. */
-export function nearestLine(text: string, old: string): string {
+export function nearestPassageLine(text: string, old: string): string {
   const key = old
     .split('\n')
-    .map(keyOf)
+    .map(passageLineKey)
     .find((line) => line !== '');
-  const at = key === undefined ? -1 : linesOf(text).findIndex((line) => keyOf(line.text) === key);
+  const at = key === undefined ? -1 : passageLines(text).findIndex((line) => passageLineKey(line.text) === key);
   return at === -1 ? ': read it again' : `: its first line stands at line ${at + 1}, but what follows differs`;
 }
 
 // Replaces CR LF by LF; `originalAt` maps an offset back to the original text. A CR belongs to its LF, so a
 // passage that ends before a line end leaves both unchanged.
-function withoutReturns(text: string) {
+function passageWithoutReturns(text: string) {
   if (!text.includes('\r\n')) return { text, originalAt: (offset: number) => offset };
   const returns: number[] = []; // offsets, in the shorter text, of the LFs that had a CR
   for (let at = text.indexOf('\r\n'); at !== -1; at = text.indexOf('\r\n', at + 2)) returns.push(at - returns.length);
@@ -90,13 +90,13 @@ function withoutReturns(text: string) {
 }
 
 // Returns the line end of the line at an offset, or for the last line that of the line before.
-function lineEndAt(text: string, offset: number): '\n' | '\r\n' {
+function passageLineEndAt(text: string, offset: number): '\n' | '\r\n' {
   const after = text.indexOf('\n', offset);
   const end = after === -1 ? text.lastIndexOf('\n') : after;
   return end > 0 && text[end - 1] === '\r' ? '\r\n' : '\n';
 }
 
-function withLineEnds(text: string, lineEnd: '\n' | '\r\n'): string {
+function passageWithLineEnds(text: string, lineEnd: '\n' | '\r\n'): string {
   const plain = text.replaceAll('\r\n', '\n');
   return lineEnd === '\n' ? plain : plain.replaceAll('\n', '\r\n');
 }
@@ -104,7 +104,7 @@ function withLineEnds(text: string, lineEnd: '\n' | '\r\n'): string {
 /** A line without its line end, at text.slice(from, to); the next line begins at `next`. */
 type TextLine = { readonly text: string; readonly from: number; readonly to: number; readonly next: number };
 
-function linesOf(text: string): readonly TextLine[] {
+function passageLines(text: string): readonly TextLine[] {
   const lines: TextLine[] = [];
   for (let from = 0; from <= text.length;) {
     const found = text.indexOf('\n', from);
@@ -118,16 +118,17 @@ function linesOf(text: string): readonly TextLine[] {
   return lines;
 }
 
-function keyOf(line: string): string {
+function passageLineKey(line: string): string {
   return line.trim().replace(/\s+/g, ' ');
 }
 
 // Replaces the quoted indentation of each new line by that of the file. The longest matching prefix is replaced,
 // so deeper lines keep their additional indentation.
-function reindented(replacement: string, quoted: readonly string[], found: readonly string[]): string {
+function reindentPassage(replacement: string, quoted: readonly string[], found: readonly string[]): string {
   const known = new Map<string, string>();
   quoted.forEach((line, index) => {
-    if (line.trim() !== '' && !known.has(indentOf(line))) known.set(indentOf(line), indentOf(found[index] ?? ''));
+    if (line.trim() !== '' && !known.has(passageIndent(line)))
+      known.set(passageIndent(line), passageIndent(found[index] ?? ''));
   });
   const longestFirst = [...known].sort(([a], [b]) => b.length - a.length);
   return replacement
@@ -140,6 +141,6 @@ function reindented(replacement: string, quoted: readonly string[], found: reado
     .join('\n');
 }
 
-function indentOf(line: string): string {
+function passageIndent(line: string): string {
   return /^[ \t]*/.exec(line)?.[0] ?? '';
 }

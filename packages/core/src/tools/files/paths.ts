@@ -22,51 +22,51 @@ export type Place = { readonly real: string; readonly shown: string };
 
 export type Bounds = { readonly cwd: string; readonly outputFolder: string };
 
-export async function readablePlace(path: string, { cwd, outputFolder }: Bounds): Promise<Place> {
-  const place = await placeIn(cwd, path);
+export async function readableToolPath(path: string, { cwd, outputFolder }: Bounds): Promise<Place> {
+  const place = await toolPlaceIn(cwd, path);
   if (place !== undefined) return place;
-  const kept = isAbsolute(path) ? await placeIn(outputFolder, path) : undefined;
+  const kept = isAbsolute(path) ? await toolPlaceIn(outputFolder, path) : undefined;
   if (kept !== undefined) return { real: kept.real, shown: kept.real };
-  throw outside(path);
+  throw toolPathOutside(path);
 }
 
 /** Resolves a path to write. Throws ToolError if it is outside, in a .git folder, too deep or too long. */
-export async function writablePlace(path: string, { cwd }: Pick<Bounds, 'cwd'>): Promise<Place> {
-  const place = await inside(cwd, path);
-  refuseExcess(place.shown);
+export async function writableToolPath(path: string, { cwd }: Pick<Bounds, 'cwd'>): Promise<Place> {
+  const place = await toolPathInside(cwd, path);
+  refuseExcessFile(place.shown);
   if (place.shown.split(sep).some((part) => part.toLowerCase() === '.git')) {
     throw new ToolError(`${path} is in a .git folder, which is not written by hand: use git`);
   }
   return place;
 }
 
-function refuseExcess(path: string): void {
+function refuseExcessFile(path: string): void {
   const names = path.split(sep);
-  refuseOver(FOLDERS_MAX, names.length - 1, 'folders');
-  refuseOver(NAME_BYTES_MAX, Math.max(...names.map((name) => Buffer.byteLength(name))), 'bytes in one name');
-  refuseOver(PATH_BYTES_MAX, Buffer.byteLength(path), 'bytes');
+  refuseFileOver(FOLDERS_MAX, names.length - 1, 'folders');
+  refuseFileOver(NAME_BYTES_MAX, Math.max(...names.map((name) => Buffer.byteLength(name))), 'bytes in one name');
+  refuseFileOver(PATH_BYTES_MAX, Buffer.byteLength(path), 'bytes');
 }
 
-function refuseOver(max: number, count: number, unit: string): void {
+function refuseFileOver(max: number, count: number, unit: string): void {
   if (count > max)
     throw new ToolError(`the path has ${count} ${unit}, at most ${max} are allowed: choose a shorter path`);
 }
 
 /** Resolves a path inside a folder; throws ToolError if it leads outside. */
-export async function inside(cwd: string, path: string): Promise<Place> {
-  const place = await placeIn(cwd, path);
-  if (place === undefined) throw outside(path);
+export async function toolPathInside(cwd: string, path: string): Promise<Place> {
+  const place = await toolPlaceIn(cwd, path);
+  if (place === undefined) throw toolPathOutside(path);
   return place;
 }
 
 /** Normalizes a path without reading the disk, for permission rules and for conflicts between calls. */
-export function tidyPath(path: string): string {
+export function tidyToolPath(path: string): string {
   const tidy = normalize(path);
   return tidy.length > 1 && tidy.endsWith(sep) ? tidy.slice(0, -1) : tidy;
 }
 
 /** Serializes work on the same file, so that no change overwrites another one. */
-export async function oneChangeAtATime<T>(real: string, work: () => Promise<T>): Promise<T> {
+export async function oneFileChangeAtATime<T>(real: string, work: () => Promise<T>): Promise<T> {
   const before = queues.get(real);
   const turn = before === undefined ? work() : before.then(work);
   const settled = turn.then(
@@ -83,47 +83,47 @@ export async function oneChangeAtATime<T>(real: string, work: () => Promise<T>):
 
 const queues = new Map<string, Promise<void>>();
 
-function outside(path: string): ToolError {
+function toolPathOutside(path: string): ToolError {
   return new ToolError(`${path} is outside the workspace`);
 }
 
-async function placeIn(folder: string, path: string): Promise<Place | undefined> {
+async function toolPlaceIn(folder: string, path: string): Promise<Place | undefined> {
   if (path.trim() === '') throw new ToolError('the path is empty');
   if (path === '~' || path.startsWith('~/')) return undefined;
-  const root = await realEnd(folder, path, LINKS_MAX);
-  const real = await realEnd(resolve(folder, path), path, LINKS_MAX);
+  const root = await realEndOfToolPath(folder, path, LINKS_MAX);
+  const real = await realEndOfToolPath(resolve(folder, path), path, LINKS_MAX);
   const below = relative(root, real);
   const isInside = below !== '..' && !below.startsWith(`..${sep}`) && !isAbsolute(below);
   return isInside ? { real, shown: below === '' ? '.' : below } : undefined;
 }
 
 // Like realpath, but also for paths that do not exist yet.
-async function realEnd(absolute: string, asked: string, linksLeft: number): Promise<string> {
+async function realEndOfToolPath(absolute: string, asked: string, linksLeft: number): Promise<string> {
   try {
     return await realpath(absolute);
   } catch (error) {
-    if (codeOf(error) !== 'ENOENT') throw unusable(error, asked);
+    if (fileErrorCode(error) !== 'ENOENT') throw unusableToolPath(error, asked);
   }
-  const target = await linkTarget(absolute);
+  const target = await linkTargetOfToolPath(absolute);
   if (target !== undefined) {
     if (linksLeft === 0) throw new ToolError(`${asked} is a loop of symlinks`);
-    return realEnd(resolve(dirname(absolute), target), asked, linksLeft - 1);
+    return realEndOfToolPath(resolve(dirname(absolute), target), asked, linksLeft - 1);
   }
   const parent = dirname(absolute);
-  return parent === absolute ? absolute : join(await realEnd(parent, asked, linksLeft), basename(absolute));
+  return parent === absolute ? absolute : join(await realEndOfToolPath(parent, asked, linksLeft), basename(absolute));
 }
 
 // Returns the target of a dangling link, for which realpath only reports ENOENT.
-async function linkTarget(absolute: string): Promise<string | undefined> {
+async function linkTargetOfToolPath(absolute: string): Promise<string | undefined> {
   try {
     return (await lstat(absolute)).isSymbolicLink() ? await readlink(absolute) : undefined;
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined;
+    if (fileErrorCode(error) === 'ENOENT') return undefined;
     throw error;
   }
 }
 
-export function codeOf(error: unknown): string | undefined {
+export function fileErrorCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
 
@@ -141,7 +141,7 @@ const PROBLEMS: Readonly<Record<string, string>> = {
 };
 
 /** Turns a known system error into text for the model; returns other errors unchanged. */
-export function unusable(error: unknown, path: string): unknown {
-  const problem = PROBLEMS[codeOf(error) ?? ''];
+export function unusableToolPath(error: unknown, path: string): unknown {
+  const problem = PROBLEMS[fileErrorCode(error) ?? ''];
   return problem === undefined ? error : new ToolError(`${path} ${problem}`, { cause: error });
 }

@@ -11,15 +11,15 @@ import { basename, dirname, isAbsolute, matchesGlob } from 'node:path';
 import { quoted } from '@drover/sandbox/sandbox';
 import { realOf } from '@drover/sandbox/paths';
 import { ToolError } from '../../errors.ts';
-import { textOf } from '../output/bytes.ts';
+import { toolOutputText } from '../output/bytes.ts';
 import { newId } from '../../ids.ts';
-import { type ChildEnd, runChild } from '../process/child.ts';
-import { commandEnvironment } from '../process/git-environment.ts';
+import { type ChildEnd, runChildProcess } from '../process/child.ts';
+import { gitSafeCommandEnvironment } from '../process/git-environment.ts';
 import { runShell } from '../process/run-shell.ts';
 import { Capture } from '../output/capture.ts';
-import { withNearNames } from '../files/content.ts';
+import { withNearFileNames } from '../files/content.ts';
 import type { Place } from '../files/paths.ts';
-import { outputFile, type ToolContext } from '../tool.ts';
+import { toolOutputFile, type ToolContext } from '../tool.ts';
 
 const TIMEOUT_MS = 60_000;
 const LINE_BYTES_MAX = 16_000;
@@ -48,7 +48,7 @@ export async function askRipgrep(
   const { real, shown } = question.place;
   const leftOut = (context.ignore ?? []).map((pattern) => `--glob=!${pattern}`);
   const found = await stat(real).catch(async (error: unknown) => {
-    throw await withNearNames(error, question.place);
+    throw await withNearFileNames(error, question.place);
   });
   // Reading a pipe could block until the time limit.
   if (!found.isFile() && !found.isDirectory()) throw new ToolError(`${shown} is not a regular file`);
@@ -58,8 +58,8 @@ export async function askRipgrep(
   const signal = AbortSignal.any([context.signal, enough.signal]);
   const sandbox = isAbsolute(shown) ? undefined : context.sandbox;
   const { end, complaint } = await (sandbox?.readable.includes(file) === true
-    ? searchInside(search, { ...context, sandbox, signal })
-    : searchOutside(search, { ...context, signal }));
+    ? ripgrepInsideSandbox(search, { ...context, sandbox, signal })
+    : ripgrepOutsideSandbox(search, { ...context, signal }));
   lines.end();
   if (enough.signal.aborted) return;
   if (end.endedBy === 'abort') throw new ToolError('interrupted');
@@ -72,10 +72,10 @@ export async function askRipgrep(
 type Search = { readonly file: string; readonly args: readonly string[]; readonly lines: LineSplitter };
 type Searched = { readonly end: ChildEnd; readonly complaint: string };
 
-async function searchOutside({ file, args, lines }: Search, context: ToolContext): Promise<Searched> {
+async function ripgrepOutsideSandbox({ file, args, lines }: Search, context: ToolContext): Promise<Searched> {
   const { cwd, env, callId, signal } = context;
-  const problem = new Capture(outputFile(context));
-  const end = await runChild(
+  const problem = new Capture(toolOutputFile(context));
+  const end = await runChildProcess(
     {
       file,
       args,
@@ -92,7 +92,7 @@ async function searchOutside({ file, args, lines }: Search, context: ToolContext
 }
 
 // A sandbox has one stream of output, so stderr follows stdout, behind a line that no file can hold.
-async function searchInside(
+async function ripgrepInsideSandbox(
   { file, args, lines }: Search,
   { cwd, env, callId, signal, sandbox }: ToolContext,
 ): Promise<Searched> {
@@ -106,7 +106,7 @@ async function searchInside(
   });
   const command = [file, ...args].map(quoted).join(' ');
   const script = `{ e=$(${command} 2>&1 >&3); c=$?; } 3>&1; [ $c -lt 2 ] || printf '%s\\n%s\\n' ${border} "$e"; exit $c`;
-  const place = { cwd, sandbox, callId, env: commandEnvironment(env) };
+  const place = { cwd, sandbox, callId, env: gitSafeCommandEnvironment(env) };
   const onOutput = (chunk: Buffer): undefined => all.add(chunk);
   const end = await runShell({ ...place, script, timeoutMs: TIMEOUT_MS, onOutput }, signal);
   all.end();
@@ -121,7 +121,7 @@ export async function ripgrepFile(): Promise<string> {
 /** A pattern without a folder matches names in any folder. */
 export type NamePattern = { readonly args: readonly string[]; readonly matches: (path: string) => boolean };
 
-export function namePattern(pattern: string): NamePattern {
+export function ripgrepNamePattern(pattern: string): NamePattern {
   const plain = pattern.replace(/^(\.?\/)+/, '');
   const folders = dirname(plain);
   const name = basename(plain);
@@ -158,7 +158,7 @@ class LineSplitter {
   }
 
   end(): void {
-    if (this.#bytes > 0) this.#onLine(textOf(Buffer.concat(this.#parts)));
+    if (this.#bytes > 0) this.#onLine(toolOutputText(Buffer.concat(this.#parts)));
     this.#parts = [];
     this.#bytes = 0;
   }

@@ -9,37 +9,37 @@ import { isUtf8 } from 'node:buffer';
 const BINARY_SHARE = 0.1;
 
 /** Converts bytes to text. `totalBytes` is the size to report if they are part of binary data. */
-export function textOf(bytes: Buffer, totalBytes = bytes.length): string {
-  return isBinary(bytes) ? binaryData(totalBytes) : markedText(bytes);
+export function toolOutputText(bytes: Buffer, totalBytes = bytes.length): string {
+  return isBinaryOutput(bytes) ? binaryOutputNote(totalBytes) : markedOutputText(bytes);
 }
 
-export function isBinary(bytes: Buffer): boolean {
-  if (isPlainText(bytes)) return false;
+export function isBinaryOutput(bytes: Buffer): boolean {
+  if (isPlainOutput(bytes)) return false;
   let odd = 0;
-  for (const run of textRuns(bytes)) if (!run.isText) odd += run.bytes.length;
+  for (const run of outputTextRuns(bytes)) if (!run.isText) odd += run.bytes.length;
   return odd > bytes.length * BINARY_SHARE;
 }
 
 /** Converts bytes to text, with a note in place of each run of invalid bytes. */
-export function markedText(bytes: Buffer): string {
-  if (isPlainText(bytes)) return bytes.toString('utf8');
+export function markedOutputText(bytes: Buffer): string {
+  if (isPlainOutput(bytes)) return bytes.toString('utf8');
   let text = '';
-  for (const run of textRuns(bytes)) {
-    text += run.isText ? run.bytes.toString('utf8') : `[${byteSize(run.bytes.length)} not text]`;
+  for (const run of outputTextRuns(bytes)) {
+    text += run.isText ? run.bytes.toString('utf8') : `[${outputByteSize(run.bytes.length)} not text]`;
   }
   return text;
 }
 
-export function isPlainText(bytes: Buffer): boolean {
+export function isPlainOutput(bytes: Buffer): boolean {
   return isUtf8(bytes) && !bytes.includes(0);
 }
 
-export function binaryData(bytes: number): string {
-  return `binary data, ${byteSize(bytes)}`;
+export function binaryOutputNote(bytes: number): string {
+  return `binary data, ${outputByteSize(bytes)}`;
 }
 
 /** Formats a size: 1234567 -> "1.2 MB". */
-export function byteSize(bytes: number): string {
+export function outputByteSize(bytes: number): string {
   if (bytes < 1_000) return bytes === 1 ? '1 byte' : `${bytes} bytes`;
   const units = ['KB', 'MB', 'GB', 'TB'];
   let size = bytes / 1_000;
@@ -49,26 +49,26 @@ export function byteSize(bytes: number): string {
 }
 
 /** Returns the number of bytes at the end that belong to an incomplete character. */
-export function unfinishedBytes(bytes: Buffer): number {
+export function unfinishedOutputBytes(bytes: Buffer): number {
   for (let back = 1; back <= 3 && back <= bytes.length; back++) {
     const byte = bytes[bytes.length - back] ?? 0;
-    if (!isContinuation(byte)) return expectedBytes(byte) > back ? back : 0;
+    if (!isOutputContinuation(byte)) return expectedOutputBytes(byte) > back ? back : 0;
   }
   return 0;
 }
 
 /** Returns the number of bytes at the start that belong to a character whose start is missing. */
-export function orphanedBytes(bytes: Buffer): number {
+export function orphanedOutputBytes(bytes: Buffer): number {
   let count = 0;
-  while (count < 3 && isContinuation(bytes[count] ?? 0)) count++;
+  while (count < 3 && isOutputContinuation(bytes[count] ?? 0)) count++;
   return count;
 }
 
-function* textRuns(bytes: Buffer): Generator<{ readonly isText: boolean; readonly bytes: Buffer }> {
+function* outputTextRuns(bytes: Buffer): Generator<{ readonly isText: boolean; readonly bytes: Buffer }> {
   let from = 0;
   let isText = true;
   for (let at = 0; at < bytes.length;) {
-    const length = characterBytes(bytes, at);
+    const length = outputCharacterBytes(bytes, at);
     if (length > 0 !== isText) {
       if (at > from) yield { isText, bytes: bytes.subarray(from, at) };
       from = at;
@@ -80,19 +80,19 @@ function* textRuns(bytes: Buffer): Generator<{ readonly isText: boolean; readonl
 }
 
 // Returns the length of the character at a position, or 0 if it is invalid.
-function characterBytes(bytes: Buffer, at: number): number {
+function outputCharacterBytes(bytes: Buffer, at: number): number {
   const first = bytes[at] ?? 0;
-  const length = expectedBytes(first);
-  if (length === 1) return first === 0 || isContinuation(first) ? 0 : 1;
+  const length = expectedOutputBytes(first);
+  if (length === 1) return first === 0 || isOutputContinuation(first) ? 0 : 1;
   return at + length <= bytes.length && isUtf8(bytes.subarray(at, at + length)) ? length : 0;
 }
 
-function expectedBytes(first: number): number {
+function expectedOutputBytes(first: number): number {
   if (first >= 0xf0) return 4;
   if (first >= 0xe0) return 3;
   return first >= 0xc0 ? 2 : 1;
 }
 
-function isContinuation(byte: number): boolean {
+function isOutputContinuation(byte: number): boolean {
   return byte >= 0x80 && byte < 0xc0;
 }

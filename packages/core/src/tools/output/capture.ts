@@ -11,7 +11,15 @@
 
 import { type FileHandle, mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { binaryData, byteSize, isBinary, markedText, orphanedBytes, textOf, unfinishedBytes } from './bytes.ts';
+import {
+  binaryOutputNote,
+  outputByteSize,
+  isBinaryOutput,
+  markedOutputText,
+  orphanedOutputBytes,
+  toolOutputText,
+  unfinishedOutputBytes,
+} from './bytes.ts';
 import { Ring } from './ring.ts';
 
 export const OUTPUT_CHARS_MAX = 30_000;
@@ -63,34 +71,35 @@ export class Capture {
 
   async finish(): Promise<Captured> {
     const isWhole = this.#bytes <= HEAD_BYTES + TAIL_BYTES;
-    const whole = isWhole ? textOf(this.#ends.whole(), this.#bytes) : undefined;
+    const whole = isWhole ? toolOutputText(this.#ends.whole(), this.#bytes) : undefined;
     if (whole !== undefined && whole.length <= OUTPUT_CHARS_MAX) return { text: whole, bytes: this.#bytes };
 
     if (isWhole) void this.#store(this.#ends.whole());
     await this.#writes;
     await this.#file?.close();
-    const text = whole === undefined ? this.#textOfEnds() : bothEnds(whole, whole, (bytes) => this.#gap(bytes));
+    const text = whole === undefined ? this.#textOfEnds() : bothEndsOfOutput(whole, whole, (bytes) => this.#gap(bytes));
     // Data that is described and not shown has no lines.
-    const isData = text.startsWith(binaryData(this.#bytes));
+    const isData = text.startsWith(binaryOutputNote(this.#bytes));
     const lines = isData ? {} : { lines: this.#lineEnds + (this.#endsInLine ? 1 : 0) };
     return { text, bytes: this.#bytes, ...lines, ...(this.#fileProblem === undefined && { file: this.#path }) };
   }
 
   #textOfEnds(): string {
     const parts = this.#ends.parts();
-    const head = parts.head.subarray(0, parts.head.length - unfinishedBytes(parts.head));
-    const tail = parts.tail.subarray(orphanedBytes(parts.tail));
-    if (isBinary(Buffer.concat([head, tail]))) return `${binaryData(this.#bytes)}; ${this.#whereabouts()}`;
-    return bothEnds(markedText(head), markedText(tail), (bytes) => this.#gap(bytes));
+    const head = parts.head.subarray(0, parts.head.length - unfinishedOutputBytes(parts.head));
+    const tail = parts.tail.subarray(orphanedOutputBytes(parts.tail));
+    if (isBinaryOutput(Buffer.concat([head, tail]))) return `${binaryOutputNote(this.#bytes)}; ${this.#whereabouts()}`;
+    return bothEndsOfOutput(markedOutputText(head), markedOutputText(tail), (bytes) => this.#gap(bytes));
   }
 
   #gap(shownBytes: number): string {
-    return `[… ${byteSize(this.#bytes - shownBytes)} left out; ${this.#whereabouts()} …]`;
+    return `[… ${outputByteSize(this.#bytes - shownBytes)} left out; ${this.#whereabouts()} …]`;
   }
 
   #whereabouts(): string {
     if (this.#fileProblem !== undefined) return `it could not be kept (${this.#fileProblem})`;
-    const all = this.#bytes <= FILE_BYTES_MAX ? 'the whole output is' : `the first ${byteSize(FILE_BYTES_MAX)} are`;
+    const all =
+      this.#bytes <= FILE_BYTES_MAX ? 'the whole output is' : `the first ${outputByteSize(FILE_BYTES_MAX)} are`;
     return `${all} in ${this.#path}`;
   }
 
@@ -118,12 +127,12 @@ export class Capture {
 }
 
 /** Returns a short text unchanged; of a long one both ends, and stores the full text at `path`. */
-export async function boundedText(text: string, path: string): Promise<string> {
+export async function boundOutputText(text: string, path: string): Promise<string> {
   if (text.length <= OUTPUT_CHARS_MAX) return text;
   const capture = new Capture(path);
   for (let from = 0; from < text.length;) {
     const to = from + TEXT_SLICE_CHARS;
-    const end = isHighSurrogate(text.charCodeAt(to - 1)) ? to - 1 : to;
+    const end = isHighOutputSurrogate(text.charCodeAt(to - 1)) ? to - 1 : to;
     await capture.write(Buffer.from(text.slice(from, end)));
     from = end;
   }
@@ -154,29 +163,29 @@ class Ends {
   }
 }
 
-function bothEnds(start: string, end: string, gap: (shownBytes: number) => string): string {
-  const head = cutHead(start);
-  const tail = cutTail(end);
+function bothEndsOfOutput(start: string, end: string, gap: (shownBytes: number) => string): string {
+  const head = cutOutputHead(start);
+  const tail = cutOutputTail(end);
   return `${head}\n${gap(Buffer.byteLength(head) + Buffer.byteLength(tail))}\n${tail}`;
 }
 
-function cutHead(text: string): string {
-  const cut = text.slice(0, isHighSurrogate(text.charCodeAt(HEAD_CHARS - 1)) ? HEAD_CHARS - 1 : HEAD_CHARS);
+function cutOutputHead(text: string): string {
+  const cut = text.slice(0, isHighOutputSurrogate(text.charCodeAt(HEAD_CHARS - 1)) ? HEAD_CHARS - 1 : HEAD_CHARS);
   const line = cut.lastIndexOf('\n');
   return line >= cut.length - CUT_AT_LINE_WITHIN_CHARS ? cut.slice(0, line) : cut;
 }
 
-function cutTail(text: string): string {
+function cutOutputTail(text: string): string {
   const from = Math.max(0, text.length - TAIL_CHARS);
-  const cut = text.slice(isLowSurrogate(text.charCodeAt(from)) ? from + 1 : from);
+  const cut = text.slice(isLowOutputSurrogate(text.charCodeAt(from)) ? from + 1 : from);
   const line = cut.indexOf('\n');
   return line >= 0 && line < CUT_AT_LINE_WITHIN_CHARS ? cut.slice(line + 1) : cut;
 }
 
-function isHighSurrogate(code: number): boolean {
+function isHighOutputSurrogate(code: number): boolean {
   return code >= 0xd800 && code < 0xdc00;
 }
 
-function isLowSurrogate(code: number): boolean {
+function isLowOutputSurrogate(code: number): boolean {
   return code >= 0xdc00 && code < 0xe000;
 }

@@ -2,7 +2,7 @@
 // Deltas may be lost; the complete output follows them.
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { orphanedBytes, textOf, unfinishedBytes } from './bytes.ts';
+import { orphanedOutputBytes, toolOutputText, unfinishedOutputBytes } from './bytes.ts';
 import { Ring } from './ring.ts';
 
 const DELTA_BYTES_MAX = 8_000;
@@ -30,22 +30,22 @@ export class Deltas {
       const delta = this.#take();
       if (delta !== '') yield delta;
       if (this.#closed.signal.aborted && this.#waiting.length === 0) return;
-      await pause(this.#closed.signal);
+      await pauseOutputDeltas(this.#closed.signal);
       if (this.#closed.signal.aborted) this.#changed.resolve();
     }
   }
 
   #take(): string {
     const recent = this.#waiting.contents();
-    const whole = this.#waiting.hasLost ? recent.subarray(orphanedBytes(recent)) : recent;
-    const unfinished = this.#closed.signal.aborted ? 0 : unfinishedBytes(whole);
+    const whole = this.#waiting.hasLost ? recent.subarray(orphanedOutputBytes(recent)) : recent;
+    const unfinished = this.#closed.signal.aborted ? 0 : unfinishedOutputBytes(whole);
     this.#waiting.empty();
     if (unfinished > 0) this.#waiting.add(whole.subarray(-unfinished));
-    return textOf(whole.subarray(0, whole.length - unfinished));
+    return toolOutputText(whole.subarray(0, whole.length - unfinished));
   }
 }
 
-async function pause(closed: AbortSignal): Promise<void> {
+async function pauseOutputDeltas(closed: AbortSignal): Promise<void> {
   try {
     await delay(DELTA_INTERVAL_MS, undefined, { signal: closed });
   } catch (error) {

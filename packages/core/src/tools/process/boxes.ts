@@ -4,7 +4,7 @@
 //   1. A box runs one command. It ends with that command and every process the command started.
 //   2. A waiting box is used only if a new one would be the same: same process, same files behind its mounts.
 //      Otherwise it is discarded and a new one is started.
-//   3. Boxes wait only between `keepBoxes` and its disposal, which is one turn; at most one per private folder.
+//   3. Boxes wait only between `keepProcessBoxes` and its disposal, which is one turn; at most one per private folder.
 //
 // Failure: if a box can't be started ahead, the command starts its own and reports the problem.
 
@@ -12,7 +12,7 @@ import { confine } from '@drover/sandbox/sandbox';
 import { mountIdentity } from '@drover/sandbox/linux/bubblewrap';
 import type { ConfinedProcess, SandboxPolicy } from '@drover/sandbox/policy';
 import { newId } from '../../ids.ts';
-import { killChild, type StartedChild, startChild } from './child.ts';
+import { killChildProcess, type StartedChild, startChildProcess } from './child.ts';
 import { bestEffort } from '../../promises.ts';
 
 export type BoxPlace = {
@@ -43,7 +43,7 @@ type BoxAhead = Promise<WaitingBox | undefined>;
 const places = new Map<string, BoxAhead | undefined>();
 
 /** Lets boxes wait for commands of this policy until the result is disposed. */
-export function keepBoxes(sandbox: SandboxPolicy | undefined): Disposable {
+export function keepProcessBoxes(sandbox: SandboxPolicy | undefined): Disposable {
   if (sandbox === undefined) return { [Symbol.dispose]: () => undefined };
   const { folder } = sandbox;
   if (!places.has(folder)) places.set(folder, undefined);
@@ -57,45 +57,49 @@ export function keepBoxes(sandbox: SandboxPolicy | undefined): Disposable {
 }
 
 /** Returns the waiting box, or a new one. Throws ToolError if it can't be started. */
-export async function openBox(place: BoxPlace): Promise<Box> {
+export async function openProcessBox(place: BoxPlace): Promise<Box> {
   const { folder } = place.sandbox;
   const ahead = places.get(folder);
-  if (ahead === undefined) return start(place);
+  if (ahead === undefined) return startProcessBox(place);
   places.set(folder, undefined);
   const box = await ahead;
-  if (box !== undefined && !box.isOver() && box.likeness === likenessOf(confine(place.sandbox, place.env), place))
+  if (
+    box !== undefined &&
+    !box.isOver() &&
+    box.likeness === likenessOfProcessBox(confine(place.sandbox, place.env), place)
+  )
     return box;
   box?.discard();
-  return start(place);
+  return startProcessBox(place);
 }
 
 /** Starts the next box if boxes may wait for this policy and none does. */
-export function startAhead(place: Omit<BoxPlace, 'callId'>): void {
+export function startProcessBoxAhead(place: Omit<BoxPlace, 'callId'>): void {
   const { folder } = place.sandbox;
   if (!places.has(folder) || places.get(folder) !== undefined) return;
   // If this fails, the next command starts its own box.
-  const ahead = bestEffort(start({ ...place, callId: newId('call') }));
+  const ahead = bestEffort(startProcessBox({ ...place, callId: newId('call') }));
   places.set(folder, ahead);
 }
 
-async function start(place: BoxPlace): Promise<WaitingBox> {
+async function startProcessBox(place: BoxPlace): Promise<WaitingBox> {
   const confined = confine(place.sandbox, place.env);
   const { file, args, env, files, report } = confined;
-  const likeness = likenessOf(confined, place);
+  const likeness = likenessOfProcessBox(confined, place);
   const script = Promise.withResolvers<string>();
   const spec = { file, args, env, files, report, cwd: place.cwd, callId: place.callId, contains: true };
-  const child = await startChild({ ...spec, input: script.promise }, true);
+  const child = await startChildProcess({ ...spec, input: script.promise }, true);
   let over = false;
   const end = () => void (over = true);
   child.process.ended.then(end, end);
   const begin = script.resolve;
   const discard = () => {
-    killChild(child);
+    killChildProcess(child);
     begin('');
   };
   return { child, begin, discard, likeness, isOver: () => over };
 }
 
-function likenessOf({ file, args, env }: ConfinedProcess, { cwd, sandbox }: BoxPlace): string {
+function likenessOfProcessBox({ file, args, env }: ConfinedProcess, { cwd, sandbox }: BoxPlace): string {
   return JSON.stringify([file, args, env, cwd, mountIdentity(sandbox)]);
 }

@@ -13,7 +13,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ToolError } from '../../errors.ts';
 import { LauncherLost, type ProcessEnd, type ProcessInput, type ProcessSpec, type StartedProcess } from './launcher.ts';
 import { startProcess } from './start.ts';
-import { endOrphans, MARK, markedProcesses, markOf, ProcessTree, sendSignal } from './tree.ts';
+import { endOrphanProcesses, MARK, markedProcesses, processMarkOf, ProcessTree, sendSignalToProcess } from './tree.ts';
 import { pause } from '../../promises.ts';
 
 // Time between TERM and KILL. Short, because a cancel must be quick.
@@ -68,16 +68,16 @@ export type ChildEnd = {
 };
 
 /** Runs a process to its end. Throws ToolError if it can't be started. */
-export async function runChild(spec: ChildSpec, signal: AbortSignal): Promise<ChildEnd> {
+export async function runChildProcess(spec: ChildSpec, signal: AbortSignal): Promise<ChildEnd> {
   if (signal.aborted) throw new ToolError('interrupted before it was started');
   const startedAt = performance.now();
-  const child = await startChild(spec, spec.onStderr === undefined);
-  const end = await attendChild(child, spec, signal);
+  const child = await startChildProcess(spec, spec.onStderr === undefined);
+  const end = await attendChildProcess(child, spec, signal);
   return { ...end, durationMs: Math.round(performance.now() - startedAt) };
 }
 
 /** Reads a child's output and ends it on timeout or abort. Throws ToolError if its launcher is lost. */
-export async function attendChild(
+export async function attendChildProcess(
   { spec, process: child }: StartedChild,
   readers: ChildReaders,
   signal: AbortSignal,
@@ -86,7 +86,7 @@ export async function attendChild(
   let end: ProcessEnd | undefined;
   const exited = child.ended.then((told) => void (end = told));
   const pipes = new Pipes(child, readers);
-  const stop = stopRequest(readers.timeoutMs, signal);
+  const stop = stopRequestOfChild(readers.timeoutMs, signal);
   const tree = new ProcessTree(child.pid, spec.callId, spec.contains === true);
 
   try {
@@ -94,9 +94,9 @@ export async function attendChild(
     const endedBy = end === undefined ? stop.why() : 'itself';
     if (endedBy === 'itself') await pipes.closedWithin(PIPES_OPEN_MS);
     const isClean = endedBy === 'itself' && pipes.areClosed && !tree.groupMayLive;
-    const ended = isClean ? 0 : await endAll(tree);
+    const ended = isClean ? 0 : await endAllProcessGroups(tree);
     await pipes.drain();
-    if (end === undefined) await within(WORD_MS_MAX, exited);
+    if (end === undefined) await childSettledWithin(WORD_MS_MAX, exited);
     return {
       endedBy,
       ...end,
@@ -105,9 +105,9 @@ export async function attendChild(
     };
   } catch (error) {
     if (!(error instanceof LauncherLost)) throw error;
-    await endAll(tree);
+    await endAllProcessGroups(tree);
     await pipes.drain();
-    throw lost(spec, error);
+    throw childProcessLost(spec, error);
   } finally {
     stop.forget();
     groups.delete(child.pid);
@@ -115,8 +115,8 @@ export async function attendChild(
 }
 
 /** Kills the group of a child whose output is not being read. */
-export function killChild({ process: { pid, stdout, stderr } }: StartedChild): void {
-  sendSignal(-pid, 'SIGKILL');
+export function killChildProcess({ process: { pid, stdout, stderr } }: StartedChild): void {
+  sendSignalToProcess(-pid, 'SIGKILL');
   stdout.destroy();
   stderr?.destroy();
   groups.delete(pid);
@@ -125,7 +125,7 @@ export function killChild({ process: { pid, stdout, stderr } }: StartedChild): v
 const groups = new Set<number>();
 
 /** Returns the running process groups of this thread. */
-export function runningGroups(): readonly number[] {
+export function runningProcessGroups(): readonly number[] {
   return [...groups];
 }
 
@@ -133,16 +133,16 @@ export function runningGroups(): readonly number[] {
  * Sends a signal to all children, for a process that is about to exit. On Linux this includes children of other
  * threads and children that left their group.
  */
-export function endAllChildren(signal: NodeJS.Signals): void {
-  for (const group of groups) sendSignal(-group, signal);
+export function endAllChildProcesses(signal: NodeJS.Signals): void {
+  for (const group of groups) sendSignalToProcess(-group, signal);
   // Scan twice, because a process that is just starting has no readable environment yet.
-  for (let look = 0; look < 2; look++) for (const id of markedProcesses()) sendSignal(id, signal);
+  for (let look = 0; look < 2; look++) for (const id of markedProcesses()) sendSignalToProcess(id, signal);
 }
 
 /** Starts a process. `together`: stderr may be merged into stdout. Throws ToolError if it can't be started. */
-export async function startChild(spec: ChildStart, together: boolean): Promise<StartedChild> {
+export async function startChildProcess(spec: ChildStart, together: boolean): Promise<StartedChild> {
   const { file, args, cwd, files, report, input } = spec;
-  const env = { ...spec.env, [MARK]: markOf(spec.callId) };
+  const env = { ...spec.env, [MARK]: processMarkOf(spec.callId) };
   try {
     const further = { ...(files && { files }), ...(report && { report }) };
     const started = await startProcess({ file, args, cwd, env, detached: true, together, ...further }, input);
@@ -151,19 +151,19 @@ export async function startChild(spec: ChildStart, together: boolean): Promise<S
   } catch (error) {
     if (error instanceof LauncherLost) {
       // The launcher may have started it before it was lost.
-      endOrphans(spec.callId);
-      throw lost(spec, error);
+      endOrphanProcesses(spec.callId);
+      throw childProcessLost(spec, error);
     }
     const why = error instanceof Error && 'code' in error ? String(error.code) : String(error);
     throw new ToolError(`${file} could not be started in ${cwd}: ${why}`, { cause: error });
   }
 }
 
-function lost({ file }: ChildStart, cause: LauncherLost): ToolError {
+function childProcessLost({ file }: ChildStart, cause: LauncherLost): ToolError {
   return new ToolError(`${cause.message}, and ${file} was ended before it was done`, { cause });
 }
 
-function stopRequest(timeoutMs: number, signal: AbortSignal) {
+function stopRequestOfChild(timeoutMs: number, signal: AbortSignal) {
   const asked = Promise.withResolvers<void>();
   const timer = setTimeout(asked.resolve, timeoutMs);
   const onAbort = () => asked.resolve();
@@ -181,7 +181,7 @@ function stopRequest(timeoutMs: number, signal: AbortSignal) {
 }
 
 // Ends all processes of a tree. Returns how many were alive.
-async function endAll(tree: ProcessTree): Promise<number> {
+async function endAllProcessGroups(tree: ProcessTree): Promise<number> {
   let alive = tree.look();
   const count = alive.length;
   tree.signal(alive, 'SIGTERM');
@@ -219,7 +219,7 @@ class Pipes {
   }
 
   async closedWithin(ms: number): Promise<void> {
-    if (!this.areClosed) await within(ms, this.#closed.promise);
+    if (!this.areClosed) await childSettledWithin(ms, this.#closed.promise);
   }
 
   /** Reads the rest of the pipes, then closes them. */
@@ -239,13 +239,13 @@ class Pipes {
       this.#lastChunkAt = performance.now();
       const wait = onChunk(chunk);
       if (wait === undefined) {
-        release(chunk);
+        releaseChildOutput(chunk);
         return;
       }
       stream.pause();
       this.#held++;
       void wait.then(() => {
-        release(chunk);
+        releaseChildOutput(chunk);
         this.#held--;
         this.#lastChunkAt = performance.now();
         stream.resume();
@@ -260,7 +260,7 @@ class Pipes {
   }
 }
 
-async function within(ms: number, settled: Promise<void>): Promise<void> {
+async function childSettledWithin(ms: number, settled: Promise<void>): Promise<void> {
   const timer = new AbortController();
   const late = pause(ms, timer.signal);
   await Promise.race([settled, late]);
@@ -268,6 +268,6 @@ async function within(ms: number, settled: Promise<void>): Promise<void> {
 }
 
 // Detaching frees a chunk at once; the garbage collector waits for tens of megabytes.
-function release({ buffer, byteLength }: Buffer): void {
+function releaseChildOutput({ buffer, byteLength }: Buffer): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
 }

@@ -21,11 +21,11 @@ const LISTS = new Set(['PATH', 'LD_LIBRARY_PATH']);
 
 const PROXIES = new Set(['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'http_proxy', 'https_proxy', 'all_proxy']);
 
-export function childEnvironment(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
+export function childProcessEnvironment(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
   const allowed: Record<string, string> = {};
   for (const [name, value] of Object.entries(env)) {
-    if (value === undefined || !isAllowed(name, value)) continue;
-    const safe = LISTS.has(name) ? absolute(value) : value;
+    if (value === undefined || !isVariableForProcess(name, value)) continue;
+    const safe = LISTS.has(name) ? absoluteProgramPath(value) : value;
     // An empty list of libraries would mean the current folder.
     if (safe !== '' || value === '' || name === 'PATH') allowed[name] = safe;
   }
@@ -33,18 +33,18 @@ export function childEnvironment(env: Readonly<Record<string, string | undefined
 }
 
 /** Returns the environment for drover's own git, with the user's GIT_CONFIG_GLOBAL. */
-export function gitEnvironment(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
+export function gitProcessEnvironment(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
   const { GIT_CONFIG_GLOBAL: global } = env;
-  return { ...childEnvironment(env), ...(global !== undefined && { GIT_CONFIG_GLOBAL: global }) };
+  return { ...childProcessEnvironment(env), ...(global !== undefined && { GIT_CONFIG_GLOBAL: global }) };
 }
 
 // A relative or empty entry is in the workspace, where a file could replace an allowed command, or a library of the
 // program that starts the sandbox.
-function absolute(path: string): string {
+function absoluteProgramPath(path: string): string {
   return path.split(delimiter).filter(isAbsolute).join(delimiter);
 }
 
-function isAllowed(name: string, value: string): boolean {
+function isVariableForProcess(name: string, value: string): boolean {
   // The URL of a proxy may contain a password.
   if (PROXIES.has(name)) return !value.includes('@');
   // Git would look for a relative folder of settings in the workspace.

@@ -3,7 +3,7 @@
 //
 // Hooks stay enabled, because a commit that the user has allowed should run them.
 
-const gitEnvironment: Readonly<Record<string, string>> = environmentOf({
+const gitEnvironment: Readonly<Record<string, string>> = gitSettingsAsEnvironment({
   'core.fsmonitor': 'false',
   'core.pager': 'cat',
   'diff.autoRefreshIndex': 'false',
@@ -15,11 +15,11 @@ const gitEnvironment: Readonly<Record<string, string>> = environmentOf({
 const UNATTENDED = { PAGER: 'cat', GIT_EDITOR: ':' };
 
 /** Returns the environment of a command. Commands with the same environment can share a sandbox started ahead. */
-export function commandEnvironment(env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+export function gitSafeCommandEnvironment(env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   return { ...env, ...UNATTENDED, ...gitEnvironment };
 }
 
-function environmentOf(settings: Readonly<Record<string, string>>): Record<string, string> {
+function gitSettingsAsEnvironment(settings: Readonly<Record<string, string>>): Record<string, string> {
   const pairs = Object.entries(settings);
   return {
     GIT_OPTIONAL_LOCKS: '0',

@@ -107,7 +107,9 @@ export class Launcher {
     if (line === undefined) return undefined;
     const id = `${threadId}.${this.#count++}`;
     const numbers = [1, ...(spec.together === true ? [] : [2]), ...(input === undefined ? [] : [0])];
-    const pipes = await Promise.all(numbers.map((number) => connected(this.#address, { pipe: `${id}/${number}` })));
+    const pipes = await Promise.all(
+      numbers.map((number) => connectToLauncher(this.#address, { pipe: `${id}/${number}` })),
+    );
     const [stdout, stderr, stdin] = [1, 2, 0].map((number) => pipes[numbers.indexOf(number)]);
     if (stdout === undefined || pipes.includes(undefined) || line.destroyed) {
       for (const pipe of pipes) pipe?.destroy();
@@ -122,7 +124,7 @@ export class Launcher {
     const late = setTimeout(() => line.destroy(), this.#replyMs);
     try {
       const pid = await call.started.promise;
-      if (stdin !== undefined) give(stdin, input ?? '', call.ended.promise);
+      if (stdin !== undefined) giveLaunchedInput(stdin, input ?? '', call.ended.promise);
       return { pid, stdout, ...(stderr !== undefined && { stderr }), ended: call.ended.promise };
     } catch (error) {
       for (const pipe of pipes) pipe?.destroy();
@@ -140,14 +142,14 @@ export class Launcher {
   async #connected(): Promise<Socket | undefined> {
     if (this.#lost) return undefined;
     if (this.#line !== undefined) return this.#line;
-    const line = await connected(this.#address);
+    const line = await connectToLauncher(this.#address);
     if (line === undefined || this.#line !== undefined) {
       line?.destroy();
       return this.#line;
     }
     this.#line = line;
     line.unref();
-    readLines(line, (text) => this.#hear(JSON.parse(text) as Reply));
+    readLauncherLines(line, (text) => this.#hear(JSON.parse(text) as Reply));
     line.once('close', () => this.#lose());
     return line;
   }
@@ -174,13 +176,13 @@ export class Launcher {
 }
 
 /** The server. The owner writes the secret as first line to `owner`; the server exits when `owner` closes. */
-export function serveLaunches(path: string, owner: Socket, exit: () => void): void {
+export function serveProcessLaunches(path: string, owner: Socket, exit: () => void): void {
   const end = () => {
     rmSync(dirname(path), { recursive: true, force: true });
     exit();
   };
   let server: Server | undefined;
-  readLines(owner, (secret) => {
+  readLauncherLines(owner, (secret) => {
     if (server !== undefined) return;
     const launches = new Launches(secret);
     server = createServer((connection) => launches.welcome(connection));
@@ -204,13 +206,13 @@ class Launches {
     const running = new Set<ChildProcess>();
     connection.on('error', () => connection.destroy());
     connection.once('close', () => {
-      if (running.size > 0) setTimeout(() => endGroups(running), THREAD_LOST_MS);
+      if (running.size > 0) setTimeout(() => endLaunchedGroups(running), THREAD_LOST_MS);
     });
     let isKnown = false;
-    readLines(connection, (text) => {
+    readLauncherLines(connection, (text) => {
       if (!isKnown) {
-        const hello = helloIn(text);
-        isKnown = hello !== undefined && isSame(hello.secret, this.#secret);
+        const hello = helloToLauncher(text);
+        isKnown = hello !== undefined && isSameLauncherSecret(hello.secret, this.#secret);
         if (!isKnown) connection.destroy();
         else if (hello !== undefined && 'pipe' in hello) this.#keep(hello.pipe, connection);
         return;
@@ -237,7 +239,7 @@ class Launches {
     if (!line.readable || line.destroyed) return;
     const tell = (reply: Reply) => line.write(`${JSON.stringify(reply)}\n`);
     try {
-      using files = openFiles(request.files ?? []);
+      using files = openLauncherFiles(request.files ?? []);
       const [stdout, stderr = stdout, stdin = 'ignore'] = [1, 2, 0].map((number) => pipes[numbers.indexOf(number)]);
       const child = spawn(request.file, request.args, {
         argv0: request.argv0,
@@ -246,14 +248,14 @@ class Launches {
         detached: request.detached,
         stdio: [stdin, stdout, stderr, ...files.descriptors, ...(request.report === true ? ['pipe' as const] : [])],
       });
-      child.once('error', (error) => tell(refusal(id, error)));
+      child.once('error', (error) => tell(launcherRefusal(id, error)));
       if (child.pid === undefined) return;
       tell({ id, pid: child.pid });
       running.add(child);
       child.once('exit', () => running.delete(child));
-      void processEnd(child, request).then((end) => tell({ id, end }));
+      void launchedProcessEnd(child, request).then((end) => tell({ id, end }));
     } catch (error) {
-      tell(refusal(id, error));
+      tell(launcherRefusal(id, error));
     } finally {
       // The process has inherited them.
       for (const pipe of pipes) pipe.destroy();
@@ -262,18 +264,18 @@ class Launches {
 }
 
 /** Opens files for a process to inherit. Dispose after the start to close them here. Throws the errors of open. */
-export function openFiles(paths: readonly string[]): Disposable & { readonly descriptors: readonly number[] } {
+export function openLauncherFiles(paths: readonly string[]): Disposable & { readonly descriptors: readonly number[] } {
   const descriptors = paths.map((path) => openSync(path, 'r'));
   return { descriptors, [Symbol.dispose]: () => descriptors.forEach((each) => closeSync(each)) };
 }
 
 /** Resolves to how a process ended, with its report if `report` is set. */
-export async function processEnd(
+export async function launchedProcessEnd(
   child: ChildProcess,
   { files = [], report }: Pick<ProcessSpec, 'files' | 'report'>,
 ): Promise<ProcessEnd> {
   const pipe = report === true ? child.stdio[3 + files.length] : undefined;
-  const told = pipe instanceof Socket ? reportFrom(pipe) : undefined;
+  const told = pipe instanceof Socket ? readLauncherReport(pipe) : undefined;
   const end = await new Promise<ProcessEnd>((resolve) => {
     child.once('exit', (exitCode, signal) => {
       resolve({ ...(exitCode !== null && { exitCode }), ...(signal !== null && { signal }) });
@@ -282,7 +284,7 @@ export async function processEnd(
   return told === undefined ? end : { ...end, report: await told };
 }
 
-function reportFrom(pipe: Socket): Promise<string> {
+function readLauncherReport(pipe: Socket): Promise<string> {
   let told = '';
   pipe.setEncoding('utf8');
   pipe.on('data', (text: string) => void (told = (told + text).slice(0, REPORT_CHARS_MAX)));
@@ -293,7 +295,7 @@ function reportFrom(pipe: Socket): Promise<string> {
   });
 }
 
-function helloIn(text: string): Hello | Pipe | undefined {
+function helloToLauncher(text: string): Hello | Pipe | undefined {
   try {
     const hello = JSON.parse(text) as Partial<Pipe> | null;
     return typeof hello?.secret === 'string' ? (hello as Hello | Pipe) : undefined;
@@ -303,17 +305,17 @@ function helloIn(text: string): Hello | Pipe | undefined {
   }
 }
 
-function isSame(given: string, secret: string): boolean {
+function isSameLauncherSecret(given: string, secret: string): boolean {
   const [a, b] = [given, secret].map((text) => Buffer.from(text.slice(0, SECRET_CHARS_MAX).padEnd(SECRET_CHARS_MAX)));
   return a !== undefined && b !== undefined && a.length === b.length && secret !== '' && timingSafeEqual(a, b);
 }
 
-function refusal(id: string, error: unknown): Reply {
+function launcherRefusal(id: string, error: unknown): Reply {
   const message = error instanceof Error ? error.message : String(error);
   return { id, refused: { code: error instanceof Error && 'code' in error ? String(error.code) : message, message } };
 }
 
-function endGroups(children: ReadonlySet<ChildProcess>): void {
+function endLaunchedGroups(children: ReadonlySet<ChildProcess>): void {
   for (const { pid } of children) {
     for (const id of pid === undefined ? [] : [-pid, pid]) {
       try {
@@ -327,7 +329,7 @@ function endGroups(children: ReadonlySet<ChildProcess>): void {
 }
 
 /** Connects to the launcher. Resolves to undefined if it does not listen. */
-function connected(
+function connectToLauncher(
   { path, secret }: LauncherAddress,
   first: { readonly pipe?: string } = {},
 ): Promise<Socket | undefined> {
@@ -343,19 +345,19 @@ function connected(
   });
 }
 
-function give(stdin: Socket, input: ProcessInput, ended: Promise<unknown>): void {
+function giveLaunchedInput(stdin: Socket, input: ProcessInput, ended: Promise<unknown>): void {
   stdin.resume();
-  endWith(stdin, input);
+  endWithLauncher(stdin, input);
   const close = () => stdin.destroy();
   ended.then(close, close);
 }
 
-export function endWith(stdin: Writable, input: ProcessInput): void {
+export function endWithLauncher(stdin: Writable, input: ProcessInput): void {
   if (input instanceof Promise) void input.then((text) => stdin.end(text));
   else stdin.end(input);
 }
 
-function readLines(socket: Socket, onLine: (text: string) => void): void {
+function readLauncherLines(socket: Socket, onLine: (text: string) => void): void {
   let rest = '';
   socket.setEncoding('utf8');
   socket.on('data', (text: string) => {

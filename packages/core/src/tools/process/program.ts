@@ -14,7 +14,7 @@ const distrusted = new Set<string>();
  * Stops this thread from running programs in these folders outside the sandbox: commands inside the sandbox may
  * have written them.
  */
-export function distrustPrograms(folders: readonly string[]): void {
+export function distrustProgramFolders(folders: readonly string[]): void {
   for (const folder of folders) distrusted.add(folder);
   trusted.clear();
 }
@@ -27,54 +27,54 @@ const LISTS = ['PATH', 'LD_LIBRARY_PATH'];
 const SETTINGS = ['XDG_CONFIG_HOME', 'GIT_CONFIG_GLOBAL'];
 
 /** Returns the environment of a process outside the sandbox: nothing in it leads to a distrusted folder. */
-export function trustedEnvironment(env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+export function environmentOfTrustedPrograms(env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   if (distrusted.size === 0) return env;
   const checked = { ...env };
   for (const name of LISTS) {
     const list = env[name];
     if (list === undefined) continue;
-    checked[name] = trustedPath(list);
+    checked[name] = pathOfTrustedPrograms(list);
     // An empty list of libraries means the current folder.
     if (name !== 'PATH' && checked[name] === '') delete checked[name];
   }
   for (const name of SETTINGS) {
     const place = env[name];
-    if (place !== undefined && isDistrusted(place)) delete checked[name];
+    if (place !== undefined && isProgramFolderDistrusted(place)) delete checked[name];
   }
   return checked;
 }
 
 /** Returns a PATH without distrusted folders, for a process outside the sandbox. */
-export function trustedPath(path: string): string {
+export function pathOfTrustedPrograms(path: string): string {
   if (distrusted.size === 0) return path;
   const before = trusted.get(path);
   if (before !== undefined) return before;
-  const folders = path.split(delimiter).filter((folder) => isAbsolute(folder) && !isDistrusted(folder));
+  const folders = path.split(delimiter).filter((folder) => isAbsolute(folder) && !isProgramFolderDistrusted(folder));
   trusted.set(path, folders.join(delimiter));
   return folders.join(delimiter);
 }
 
-function isDistrusted(folder: string): boolean {
+function isProgramFolderDistrusted(folder: string): boolean {
   if (distrusted.size === 0) return false;
   const real = realOf(folder);
   return [...distrusted].some((each) => isIn(folder, each) || isIn(real, each));
 }
 
 /** Returns the path of a program, or undefined. Skips relative folders, which a worker could write. */
-export function programOn(path: string, name: string): string | undefined {
+export function findProgramOn(path: string, name: string): string | undefined {
   const key = `${name}\0${path}`;
   const before = known.get(key);
-  if (before !== undefined && isProgram(before) && !isDistrusted(dirname(before))) return before;
+  if (before !== undefined && isProgramFile(before) && !isProgramFolderDistrusted(dirname(before))) return before;
   for (const folder of path.split(delimiter)) {
     const file = join(folder, name);
-    if (!isAbsolute(folder) || isDistrusted(folder) || !isProgram(file)) continue;
+    if (!isAbsolute(folder) || isProgramFolderDistrusted(folder) || !isProgramFile(file)) continue;
     known.set(key, file);
     return file;
   }
   return undefined;
 }
 
-function isProgram(file: string): boolean {
+function isProgramFile(file: string): boolean {
   try {
     const found = statSync(file, { throwIfNoEntry: false });
     return found?.isFile() === true && (found.mode & EXECUTABLE) !== 0;

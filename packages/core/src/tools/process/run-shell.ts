@@ -14,10 +14,10 @@ import { hasStarted } from '@drover/sandbox/sandbox';
 import type { Limits, SandboxPolicy } from '@drover/sandbox/policy';
 import { sealPaths, hasUnsealed } from '@drover/sandbox/seal';
 import { DroverError, ToolError } from '../../errors.ts';
-import { openBox, startAhead } from './boxes.ts';
-import { attendChild, type ChildEnd, type OutputReader, runChild } from './child.ts';
+import { openProcessBox, startProcessBoxAhead } from './boxes.ts';
+import { attendChildProcess, type ChildEnd, type OutputReader, runChildProcess } from './child.ts';
 import type { Likelihood, TurnContext } from '../tool.ts';
-import { programOn } from './program.ts';
+import { findProgramOn } from './program.ts';
 
 const COMPLAINT_CHARS_MAX = 1_000;
 const DISK_LOOK_MS = 500;
@@ -38,15 +38,15 @@ export type ShellEnd = ChildEnd & { readonly isDiskFull: boolean };
 /** Throws ToolError if the process can't be started, and DroverError if the sandbox did not start. */
 export async function runShell(spec: ShellSpec, signal: AbortSignal): Promise<ShellEnd> {
   const { sandbox } = spec;
-  if (sandbox === undefined) return { ...(await runOutside(spec, signal)), isDiskFull: false };
-  checkFolders(sandbox);
+  if (sandbox === undefined) return { ...(await runShellOutsideSandbox(spec, signal)), isDiskFull: false };
+  checkShellFolders(sandbox);
   using _links = sealPaths(sandbox.folder, sandbox.sealed);
-  using disk = watchDisk(sandbox);
+  using disk = watchDiskForShell(sandbox);
   if (signal.aborted) throw new ToolError(INTERRUPTED);
   const startedAt = performance.now();
   const { cwd, env, callId, timeoutMs } = spec;
   const place = { sandbox, cwd, env, callId };
-  const box = await openBox(place);
+  const box = await openProcessBox(place);
   if (signal.aborted) {
     box.discard();
     throw new ToolError(INTERRUPTED);
@@ -57,11 +57,11 @@ export async function runShell(spec: ShellSpec, signal: AbortSignal): Promise<Sh
     return spec.onOutput(chunk);
   };
   box.begin(spec.script);
-  const end = await attendChild(box.child, { timeoutMs, onStdout }, AbortSignal.any([signal, disk.signal]));
+  const end = await attendChildProcess(box.child, { timeoutMs, onStdout }, AbortSignal.any([signal, disk.signal]));
   const isOver = end.endedBy === 'itself' && end.exitCode !== undefined;
   if (isOver && box.child.spec.report === true && !hasStarted(end.report ?? ''))
     throw new DroverError({ kind: 'sandbox.failed', message: complaint.trim() || `it ended with ${end.exitCode}` });
-  if (end.endedBy === 'itself') startAhead(place);
+  if (end.endedBy === 'itself') startProcessBoxAhead(place);
   const durationMs = Math.round(performance.now() - startedAt);
   return { ...end, durationMs, isDiskFull: disk.signal.aborted };
 }
@@ -70,7 +70,7 @@ export async function runShell(spec: ShellSpec, signal: AbortSignal): Promise<Sh
  * Starts a sandbox ahead of a possible command, if boxes may wait. The user can see placeholders for protected
  * paths, so they are created only if a command is `certain`.
  */
-export function prepareShell(
+export function prepareShellProcess(
   { cwd, env, sandbox }: Pick<TurnContext, 'cwd' | 'env' | 'sandbox'>,
   likelihood: Likelihood,
 ): void {
@@ -83,24 +83,24 @@ export function prepareShell(
     if (error instanceof Error && 'code' in error) return;
     throw error;
   }
-  startAhead({ sandbox, cwd, env });
+  startProcessBoxAhead({ sandbox, cwd, env });
 }
 
-function runOutside(
+function runShellOutsideSandbox(
   { script, onOutput, env, cwd, callId, timeoutMs }: ShellSpec,
   signal: AbortSignal,
 ): Promise<ChildEnd> {
-  const file = programOn(env['PATH'] ?? '', 'bash') === undefined ? '/bin/sh' : 'bash';
+  const file = findProgramOn(env['PATH'] ?? '', 'bash') === undefined ? '/bin/sh' : 'bash';
   // Use one pipe for both: two pipes would lose the order of lines.
   const args = ['-c', `exec 2>&1; ${script}`];
-  return runChild({ file, args, env, cwd, callId, timeoutMs, onStdout: onOutput }, signal);
+  return runChildProcess({ file, args, env, cwd, callId, timeoutMs, onStdout: onOutput }, signal);
 }
 
 /**
  * Rejects mounts whose path leads through a link: a session in a parent folder could create one, and a mount would
  * follow it. Paths of a policy are real when it is made.
  */
-function checkFolders(policy: SandboxPolicy): void {
+function checkShellFolders(policy: SandboxPolicy): void {
   for (const { kind, from, at } of mounts(policy))
     if (from === at && (kind === 'writable' || kind === 'readable') && realOf(from) !== from)
       throw new DroverError({ kind: 'sandbox.failed', message: `${from} was replaced by a symbolic link` });
@@ -110,9 +110,14 @@ function checkFolders(policy: SandboxPolicy): void {
  * Aborts when a disk that the command may write to gets nearly full. A disk that was full before does not count: the
  * command may be there to clean up.
  */
-function watchDisk({ root, folder, writable, system }: SandboxPolicy): Disposable & { readonly signal: AbortSignal } {
+function watchDiskForShell({
+  root,
+  folder,
+  writable,
+  system,
+}: SandboxPolicy): Disposable & { readonly signal: AbortSignal } {
   const full = new AbortController();
-  const hasRoom = (place: string) => hasRoomIn(place, system.limits);
+  const hasRoom = (place: string) => hasDiskRoomForShell(place, system.limits);
   const places = [root, folder, ...writable].filter(hasRoom);
   const timer = setInterval(() => {
     if (!places.every(hasRoom)) full.abort();
@@ -121,7 +126,7 @@ function watchDisk({ root, folder, writable, system }: SandboxPolicy): Disposabl
 }
 
 // A folder that was removed cannot fill the disk. Some file systems do not count their files.
-function hasRoomIn(folder: string, { diskFreeBytes, diskFreeFiles }: Limits): boolean {
+function hasDiskRoomForShell(folder: string, { diskFreeBytes, diskFreeFiles }: Limits): boolean {
   try {
     const { bavail, bsize, files, ffree } = statfsSync(folder);
     return bavail * bsize >= diskFreeBytes && (files === 0 || ffree >= diskFreeFiles);

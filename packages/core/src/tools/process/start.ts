@@ -3,16 +3,16 @@
 import { spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import {
-  endWith,
+  endWithLauncher,
   Launcher,
   type LauncherAddress,
-  openFiles,
-  processEnd,
+  openLauncherFiles,
+  launchedProcessEnd,
   type ProcessInput,
   type ProcessSpec,
   type StartedProcess,
 } from './launcher.ts';
-import { programOn, trustedEnvironment } from './program.ts';
+import { findProgramOn, environmentOfTrustedPrograms } from './program.ts';
 
 let launcher: Launcher | undefined;
 let launcherAddress: LauncherAddress | undefined;
@@ -21,7 +21,7 @@ let launcherAddress: LauncherAddress | undefined;
  * Makes this thread start its processes through the launcher at an address; undefined: directly. Returns the
  * previous address.
  */
-export function launchWith(address: LauncherAddress | undefined): LauncherAddress | undefined {
+export function launchProcessesWith(address: LauncherAddress | undefined): LauncherAddress | undefined {
   const before = launcherAddress;
   if (address?.path === before?.path) return before;
   launcher?.close();
@@ -39,21 +39,21 @@ export async function startProcess(
 ): Promise<Apart>;
 export async function startProcess(spec: ProcessSpec, input?: ProcessInput): Promise<StartedProcess>;
 export async function startProcess(spec: ProcessSpec, input?: ProcessInput): Promise<StartedProcess> {
-  const found = located(spec);
-  return (await launcher?.start(found, input)) ?? startHere(found, input);
+  const found = locateProgram(spec);
+  return (await launcher?.start(found, input)) ?? startProcessHere(found, input);
 }
 
 // Finds the program on the PATH. Keeps argv0, because programs print it in messages.
-function located(given: ProcessSpec): ProcessSpec {
+function locateProgram(given: ProcessSpec): ProcessSpec {
   // `report` marks a sandbox. Commands inside it may use every program they see.
-  const spec = given.report === true ? given : { ...given, env: trustedEnvironment(given.env) };
-  const file = spec.file.includes('/') ? undefined : programOn(spec.env['PATH'] ?? '', spec.file);
+  const spec = given.report === true ? given : { ...given, env: environmentOfTrustedPrograms(given.env) };
+  const file = spec.file.includes('/') ? undefined : findProgramOn(spec.env['PATH'] ?? '', spec.file);
   return file === undefined ? spec : { ...spec, file, argv0: spec.file };
 }
 
-async function startHere(spec: ProcessSpec, input: ProcessInput | undefined): Promise<StartedProcess> {
+async function startProcessHere(spec: ProcessSpec, input: ProcessInput | undefined): Promise<StartedProcess> {
   const { argv0, cwd, env, detached } = spec;
-  using files = openFiles(spec.files ?? []);
+  using files = openLauncherFiles(spec.files ?? []);
   const child = spawn(spec.file, spec.args, {
     argv0,
     cwd,
@@ -73,11 +73,11 @@ async function startHere(spec: ProcessSpec, input: ProcessInput | undefined): Pr
       child.once('error', reject);
     });
   }
-  const ended = processEnd(child, spec);
+  const ended = launchedProcessEnd(child, spec);
   // Ignore errors of undeliverable signals; the exit is reported separately.
   child.on('error', () => undefined);
   // The process may exit before it reads its input; the exit is reported separately.
   stdin?.on('error', () => undefined);
-  if (stdin !== null) endWith(stdin, input ?? '');
+  if (stdin !== null) endWithLauncher(stdin, input ?? '');
   return { pid, stdout, stderr, ended };
 }

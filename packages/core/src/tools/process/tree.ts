@@ -12,7 +12,7 @@ export const MARK = 'DROVER_CHILD';
 const SYSTEM_CALLS_REFUSED = new Set(['ENOENT', 'ESRCH', 'EACCES', 'EPERM', 'ENOTDIR']);
 
 /** Returns the value of the mark. All children of this process and its threads share the prefix. */
-export function markOf(callId: string): string {
+export function processMarkOf(callId: string): string {
   return `${process.pid}:${callId}`;
 }
 
@@ -28,17 +28,17 @@ export class ProcessTree {
   constructor(group: number, callId: string, contains = false) {
     this.#group = group;
     this.#contains = contains;
-    this.#mark = `${MARK}=${markOf(callId)}\0`;
+    this.#mark = `${MARK}=${processMarkOf(callId)}\0`;
   }
 
   /** True if the group has processes. Cheap, but also true for zombies. */
   get groupMayLive(): boolean {
-    return sendSignal(-this.#group, 0);
+    return sendSignalToProcess(-this.#group, 0);
   }
 
   /** Returns the processes that are alive now. */
   look(): readonly number[] {
-    const all = processes();
+    const all = listProcesses();
     if (all === undefined) return this.groupMayLive ? [this.#group] : [];
     const members = new Set<number>();
     for (const one of all) {
@@ -46,7 +46,7 @@ export class ProcessTree {
         one.group === this.#group ||
         this.#seen.get(one.id) === one.startedAt ||
         members.has(one.parent) ||
-        environmentOf(one.id).includes(this.#mark);
+        processEnvironmentOf(one.id).includes(this.#mark);
       if (!belongs) continue;
       members.add(one.id);
       this.#seen.set(one.id, one.startedAt);
@@ -58,40 +58,40 @@ export class ProcessTree {
     const inside = members.filter((id) => id !== this.#group);
     // A signal to the sandbox would kill all processes inside before they could clean up.
     const isRequest = this.#contains && signal !== 'SIGKILL' && inside.length > 0;
-    if (!isRequest) sendSignal(-this.#group, signal);
-    for (const id of isRequest ? inside : members) sendSignal(id, signal);
+    if (!isRequest) sendSignalToProcess(-this.#group, signal);
+    for (const id of isRequest ? inside : members) sendSignalToProcess(id, signal);
   }
 }
 
 /** Returns all live processes that this process or one of its threads started. */
 export function markedProcesses(): readonly number[] {
-  const mark = `${MARK}=${markOf('')}`;
-  return (processes() ?? []).map(({ id }) => id).filter((id) => environmentOf(id).includes(mark));
+  const mark = `${MARK}=${processMarkOf('')}`;
+  return (listProcesses() ?? []).map(({ id }) => id).filter((id) => processEnvironmentOf(id).includes(mark));
 }
 
 /** Kills orphans of a call that an earlier drover process did not end. Returns their number. */
-export function endOrphans(callId: string): number {
+export function endOrphanProcesses(callId: string): number {
   const mark = `:${callId}\0`;
-  const orphans = (processes() ?? []).filter(({ id }) => {
-    const environment = environmentOf(id);
+  const orphans = (listProcesses() ?? []).filter(({ id }) => {
+    const environment = processEnvironmentOf(id);
     return environment.includes(`${MARK}=`) && environment.includes(mark);
   });
-  for (const { id } of orphans) sendSignal(id, 'SIGKILL');
+  for (const { id } of orphans) sendSignalToProcess(id, 'SIGKILL');
   return orphans.length;
 }
 
 /** When a process began, as the system counts; undefined if there is no such process, or no way to know. */
-export function startOf(id: number): string | undefined {
-  const stat = attempt(() => readFileSync(`/proc/${id}/stat`, 'latin1'));
+export function processStartOf(id: number): string | undefined {
+  const stat = undefinedIfProcessGone(() => readFileSync(`/proc/${id}/stat`, 'latin1'));
   return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
 }
 
 /** Sends a signal. Returns false if there is no such process. */
-export function sendSignal(id: number, signal: NodeJS.Signals | 0): boolean {
+export function sendSignalToProcess(id: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(id, signal);
   } catch (error) {
-    if (isRefused(error)) return false;
+    if (isProcessSignalRefused(error)) return false;
     throw error;
   }
 }
@@ -104,17 +104,17 @@ type ProcessRow = {
 };
 
 // Sorted by id, so that parents come before their children. If ids have wrapped around, the next scan finds them.
-function processes(): readonly ProcessRow[] | undefined {
+function listProcesses(): readonly ProcessRow[] | undefined {
   if (process.platform !== 'linux') return undefined;
-  const ids = (attempt(() => readdirSync('/proc')) ?? []).map(Number).filter(Number.isInteger);
+  const ids = (undefinedIfProcessGone(() => readdirSync('/proc')) ?? []).map(Number).filter(Number.isInteger);
   return ids
     .sort((a, b) => a - b)
-    .map(rowOf)
+    .map(processRowOf)
     .filter((row) => row !== undefined);
 }
 
-function rowOf(id: number): ProcessRow | undefined {
-  const stat = attempt(() => readFileSync(`/proc/${id}/stat`, 'latin1'));
+function processRowOf(id: number): ProcessRow | undefined {
+  const stat = undefinedIfProcessGone(() => readFileSync(`/proc/${id}/stat`, 'latin1'));
   if (stat === undefined) return undefined;
   // The name is in parentheses and may contain any character, so count the fields from its end.
   const [state, parent, group, ...rest] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -122,21 +122,21 @@ function rowOf(id: number): ProcessRow | undefined {
   return { id, parent: Number(parent), group: Number(group), startedAt: rest[16] ?? '' };
 }
 
-function environmentOf(id: number): string {
-  return attempt(() => readFileSync(`/proc/${id}/environ`, 'latin1')) ?? '';
+function processEnvironmentOf(id: number): string {
+  return undefinedIfProcessGone(() => readFileSync(`/proc/${id}/environ`, 'latin1')) ?? '';
 }
 
 // A process may end during the scan, or belong to another user.
-function attempt<T>(look: () => T): T | undefined {
+function undefinedIfProcessGone<T>(look: () => T): T | undefined {
   try {
     return look();
   } catch (error) {
-    if (isRefused(error)) return undefined;
+    if (isProcessSignalRefused(error)) return undefined;
     throw error;
   }
 }
 
-function isRefused(error: unknown): boolean {
+function isProcessSignalRefused(error: unknown): boolean {
   return (
     error instanceof Error && 'code' in error && typeof error.code === 'string' && SYSTEM_CALLS_REFUSED.has(error.code)
   );

@@ -18,20 +18,20 @@ const WORDS_MAX = 16;
 
 type Deferred = Pick<ServedTool, 'name' | 'description' | 'server' | 'tool'>;
 
-export function findTools(deferred: readonly Deferred[]): Tool {
+export function findServedTools(deferred: readonly Deferred[]): Tool {
   return defineTool({
     name: FIND_TOOLS,
-    description: `Find further tools by what they do. Tools that it finds can be called from your next answer on. There are ${deferred.length} more tools, of these servers: ${serversOf(deferred)}.`,
+    description: `Find further tools by what they do. Tools that it finds can be called from your next answer on. There are ${deferred.length} more tools, of these servers: ${serversOfDeferredTools(deferred)}.`,
     input: object({ query: string() }),
     access: 'none',
     subject: ({ query }) => query,
     repeatable: true,
-    run: async ({ query }) => resultOf(foundTools(deferred, query), deferred),
+    run: async ({ query }) => foundServedToolsText(foundServedTools(deferred, query), deferred),
   });
 }
 
 /** The best matches for the words of a query, at most eight. */
-export function foundTools<Each extends Deferred>(deferred: readonly Each[], query: string): readonly Each[] {
+export function foundServedTools<Each extends Deferred>(deferred: readonly Each[], query: string): readonly Each[] {
   const words = [
     ...new Set(
       query
@@ -41,14 +41,18 @@ export function foundTools<Each extends Deferred>(deferred: readonly Each[], que
     ),
   ].slice(0, WORDS_MAX);
   return deferred
-    .map((each, at) => ({ each, at, score: scoreOf(each, words, query) }))
+    .map((each, at) => ({ each, at, score: scoreOfServedTool(each, words, query) }))
     .filter(({ score }) => score > 0)
     .toSorted((a, b) => b.score - a.score || a.at - b.at)
     .slice(0, FOUND_MAX)
     .map(({ each }) => each);
 }
 
-function scoreOf({ name, tool, server, description }: Deferred, words: readonly string[], query: string): number {
+function scoreOfServedTool(
+  { name, tool, server, description }: Deferred,
+  words: readonly string[],
+  query: string,
+): number {
   if (query.includes(name)) return 1_000;
   const [called, at, about] = [tool.toLowerCase(), server.toLowerCase(), description.toLowerCase()];
   return words.reduce(
@@ -57,18 +61,19 @@ function scoreOf({ name, tool, server, description }: Deferred, words: readonly 
   );
 }
 
-function resultOf(found: readonly Deferred[], deferred: readonly Deferred[]): string {
-  if (found.length === 0) return `No tool matches. Try other words. The servers are: ${serversOf(deferred)}.`;
-  const lines = found.map(({ name, description }) => `${name}: ${summaryOf(description)}`);
+function foundServedToolsText(found: readonly Deferred[], deferred: readonly Deferred[]): string {
+  if (found.length === 0)
+    return `No tool matches. Try other words. The servers are: ${serversOfDeferredTools(deferred)}.`;
+  const lines = found.map(({ name, description }) => `${name}: ${servedToolSummary(description)}`);
   return `You can call these tools now:\n${lines.join('\n')}`;
 }
 
-function summaryOf(description: string): string {
+function servedToolSummary(description: string): string {
   const line = description.replaceAll(/\s+/g, ' ').trim();
   return line.length > SUMMARY_CHARS_MAX ? `${line.slice(0, SUMMARY_CHARS_MAX).toWellFormed()}…` : line;
 }
 
-function serversOf(deferred: readonly Deferred[]): string {
+function serversOfDeferredTools(deferred: readonly Deferred[]): string {
   const counts = Map.groupBy(deferred, ({ server }) => server);
   const text = [...counts].map(([server, tools]) => `${server} (${tools.length})`).join(', ');
   return text.length > SERVERS_CHARS_MAX ? `${text.slice(0, SERVERS_CHARS_MAX)}…` : text;

@@ -10,7 +10,7 @@ import type { ToolDefinition } from '@drover/protocol/messages';
 import { ToolError } from '../../errors.ts';
 import type { ParsedArguments } from '../arguments.ts';
 import { Deltas } from '../output/deltas.ts';
-import { findTools } from './find-tools.ts';
+import { findServedTools } from './find-tools.ts';
 import type { Tool, ToolContext, ToolEvent, ToolOutput } from '../tool.ts';
 
 /** A served tool as data. Its definition is the model's view of it. */
@@ -41,7 +41,10 @@ export type CallServed = (
 /** The served tools, and `find_tools` in front of them if some are deferred. */
 export function servedTools(served: readonly ServedTool[], call: CallServed): readonly Tool[] {
   const deferred = served.filter(({ isDeferred }) => isDeferred);
-  return [...(deferred.length === 0 ? [] : [findTools(deferred)]), ...served.map((each) => servedTool(each, call))];
+  return [
+    ...(deferred.length === 0 ? [] : [findServedTools(deferred)]),
+    ...served.map((each) => servedTool(each, call)),
+  ];
 }
 
 function servedTool(
@@ -54,17 +57,17 @@ function servedTool(
     schema,
     served: { server, tool, isDeferred },
     access: 'run',
-    parse,
+    parse: parseServedToolArguments,
     subject: () => `${server}.${tool}`,
     touches: () => [],
     alone: false,
     repeatable,
     final: false,
-    execute: (input, context) => outputOf(call, { server, tool, args: input as JsonObject }, context),
+    execute: (input, context) => outputOfServedTool(call, { server, tool, args: input as JsonObject }, context),
   };
 }
 
-async function* outputOf(
+async function* outputOfServedTool(
   call: CallServed,
   { server, tool, args }: Omit<ServedCall, 'label'>,
   { label, signal }: ToolContext,
@@ -80,7 +83,7 @@ async function* outputOf(
   yield { type: 'complete', ...(await answer) };
 }
 
-function parse(args: Json): ParsedArguments {
+function parseServedToolArguments(args: Json): ParsedArguments {
   // Models stream no JSON for a call without arguments.
   const input = args === null || args === '' ? {} : args;
   return isJsonObject(input) ? { ok: true, input } : { ok: false, problem: 'they must be an object' };

@@ -4,14 +4,14 @@
 //   1. The definitions an agent begins with never change and stay first, byte for byte.
 //   2. Deferred definitions are appended in the order in which the conversation found them. None is removed.
 
-import { codePoints } from '../../conversation/conversation.ts';
-import { utf8Bytes } from '../../conversation/prompt-bound.ts';
+import { conversationCodePoints } from '../../conversation/conversation.ts';
+import { promptUtf8Bytes } from '../../conversation/prompt-bound.ts';
 import { isJsonObject } from '@drover/protocol/json';
 import type { CallPart, Message, ToolDefinition } from '@drover/protocol/messages';
-import { definitionOf, type Tool } from '../tool.ts';
-import { FIND_TOOLS, foundTools } from './find-tools.ts';
+import { toolDefinitionOf, type Tool } from '../tool.ts';
+import { FIND_TOOLS, foundServedTools } from './find-tools.ts';
 
-type Deferred = Parameters<typeof foundTools>[0][number] & { readonly definition: ToolDefinition };
+type Deferred = Parameters<typeof foundServedTools>[0][number] & { readonly definition: ToolDefinition };
 
 export class Toolset {
   readonly #base: readonly ToolDefinition[];
@@ -23,7 +23,7 @@ export class Toolset {
 
   /** `given`: the definitions to begin with, byte for byte. Default: those of all tools that are not deferred. */
   constructor(tools: readonly Tool[], given: readonly ToolDefinition[] | undefined) {
-    this.#base = given ?? tools.filter(({ served }) => served?.isDeferred !== true).map(definitionOf);
+    this.#base = given ?? tools.filter(({ served }) => served?.isDeferred !== true).map(toolDefinitionOf);
     this.#deferred = tools.flatMap(({ name, description, schema, served }) =>
       served?.isDeferred === true ? [{ name, description, ...served, definition: { name, description, schema } }] : [],
     );
@@ -63,12 +63,12 @@ export class Toolset {
   #foundBy({ name, args }: CallPart): readonly Deferred[] {
     if (name !== FIND_TOOLS) return this.#deferred.filter((each) => each.name === name);
     const query = isJsonObject(args) ? args['query'] : undefined;
-    return typeof query === 'string' ? foundTools(this.#deferred, query) : [];
+    return typeof query === 'string' ? foundServedTools(this.#deferred, query) : [];
   }
 
   #measure(): void {
     const text = JSON.stringify(this.#definitions);
-    this.#chars = codePoints(text);
-    this.#bytes = utf8Bytes(text);
+    this.#chars = conversationCodePoints(text);
+    this.#bytes = promptUtf8Bytes(text);
   }
 }

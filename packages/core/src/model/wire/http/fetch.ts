@@ -10,7 +10,7 @@
 
 import { DroverError } from '../../../errors.ts';
 import type { Failure } from '@drover/protocol/failures';
-import { failureOfResponse, type Account } from './rejection.ts';
+import { failureOfHttpResponse, type Account } from './rejection.ts';
 import { handled } from '../../../promises.ts';
 
 const REDIRECTS_MAX = 3;
@@ -18,33 +18,33 @@ const ERROR_BODY_BYTES_MAX = 64 * 1024;
 const ERROR_BODY_MS_MAX = 5_000;
 
 /** Returns a successful response. If the connection fails, throws what fetch throws. */
-export async function fetchAnswer(start: string, init: RequestInit, account: Account): Promise<Response> {
+export async function fetchHttpAnswer(start: string, init: RequestInit, account: Account): Promise<Response> {
   for (let url = start, hops = 0; ; hops++) {
-    const options = { ...init, ...patience(), redirect: 'manual' as const };
+    const options = { ...init, ...httpDispatcherWithoutTimeouts(), redirect: 'manual' as const };
     const response = await fetch(url, options);
     if (response.ok) return response;
-    const target = redirectOf(response, url);
+    const target = httpRedirectOf(response, url);
     if (target === undefined) {
       const header = (name: string) => response.headers.get(name) ?? undefined;
-      const body = await bodyStart(response, init.signal ?? undefined);
-      throw new DroverError(failureOfResponse({ status: response.status, header, body }, account));
+      const body = await httpBodyStart(response, init.signal ?? undefined);
+      throw new DroverError(failureOfHttpResponse({ status: response.status, header, body }, account));
     }
     await response.body?.cancel();
     const isKept = response.status === 307 || response.status === 308;
     if (!isKept || hops >= REDIRECTS_MAX || new URL(target).origin !== new URL(url).origin) {
-      throw new DroverError(notFollowed(response.status, target, account));
+      throw new DroverError(httpRedirectNotFollowed(response.status, target, account));
     }
     url = target;
   }
 }
 
-function redirectOf(response: Response, from: string): string | undefined {
+function httpRedirectOf(response: Response, from: string): string | undefined {
   const location = response.headers.get('location');
   if (response.status < 300 || response.status >= 400 || location === null) return undefined;
   return URL.canParse(location, from) ? new URL(location, from).href : undefined;
 }
 
-function notFollowed(status: number, target: string, account: Account): Failure {
+function httpRedirectNotFollowed(status: number, target: string, account: Account): Failure {
   const { origin } = new URL(target);
   const message = `the server wants to send the request on to ${origin}, and the key does not go there`;
   return {
@@ -56,7 +56,7 @@ function notFollowed(status: number, target: string, account: Account): Failure 
 }
 
 /** Reads the start of an error body, bounded in size and time. Read errors are ignored: the status is enough. */
-async function bodyStart(response: Response, signal: AbortSignal | undefined): Promise<string> {
+async function httpBodyStart(response: Response, signal: AbortSignal | undefined): Promise<string> {
   const reader = response.body?.getReader();
   if (reader === undefined) return '';
   const chunks: Uint8Array[] = [];
@@ -81,7 +81,7 @@ async function bodyStart(response: Response, signal: AbortSignal | undefined): P
 type Dispatch = (options: object, handler: object) => boolean;
 
 /** The global dispatcher without undici's own timeouts. fetch uses only its `dispatch`. */
-function patience(): object {
+function httpDispatcherWithoutTimeouts(): object {
   const shared: unknown = Reflect.get(globalThis, Symbol.for('undici.globalDispatcher.1'));
   if (typeof shared !== 'object' || shared === null || !('dispatch' in shared)) return {};
   const dispatch = (shared.dispatch as Dispatch).bind(shared);

@@ -10,8 +10,8 @@
 import type { Failure } from '@drover/protocol/failures';
 import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json';
 import type { ProviderOptions } from '../../provider.ts';
-import { objectOf, objectsOf, oneLine, parseJson, textOf } from '../loose.ts';
-import { retryAfterMs, type HeaderLookup } from './retry-after.ts';
+import { looseObject, looseObjects, looseTextOnOneLine, parseLooseJson, looseText } from '../loose.ts';
+import { httpRetryAfterMs, type HeaderLookup } from './retry-after.ts';
 
 /** The key and address of a provider, for requests and for advice in errors. */
 export type Account = {
@@ -22,12 +22,12 @@ export type Account = {
 };
 
 /** `usual`: the key variable and base URL that a format uses by default. */
-export function accountOf(
+export function httpAccountOf(
   options: ProviderOptions,
   usual: { readonly keyEnv: string; readonly baseUrl: string },
 ): Account {
   const { apiKey, keyEnv = usual.keyEnv, baseUrl = usual.baseUrl } = options;
-  return { key: apiKey.trim(), keyName: keyEnv, address: baseUrl, shownAddress: withoutLogin(baseUrl) };
+  return { key: apiKey.trim(), keyName: keyEnv, address: baseUrl, shownAddress: httpAddressWithoutLogin(baseUrl) };
 }
 
 export type Rejection = {
@@ -90,54 +90,60 @@ const WORTH_RETRYING: ReadonlySet<number> = new Set([408, 409, 425, 499]);
 const NOT_WORTH_RETRYING: ReadonlySet<number> = new Set([501, 505]);
 
 /** The failure for a response that is not an answer. */
-export function failureOfResponse(rejection: Rejection, account: Account): Failure {
+export function failureOfHttpResponse(rejection: Rejection, account: Account): Failure {
   const { status, header, body } = rejection;
-  const error = errorIn(parseJson(body));
-  const said = error === undefined ? '' : messageOf(error);
-  const message = said === '' ? `HTTP ${status} with ${kindOf(body)}` : said;
+  const error = errorInHttpBody(parseLooseJson(body));
+  const said = error === undefined ? '' : messageOfHttpError(error);
+  const message = said === '' ? `HTTP ${status} with ${kindOfHttpBody(body)}` : said;
   if (status === 413 && body.trim() === '') return { kind: 'context.overflow', message };
   const words = said === '' ? body.slice(0, MESSAGE_CHARS_MAX) : said;
-  const meant = status < 300 ? statusMeant(error ?? {}) : status;
-  return verdict({ status: meant, words: `${codesOf(error ?? {})} ${words}`, message, header }, account);
+  const meant = status < 300 ? httpStatusMeant(error ?? {}) : status;
+  return httpRejectionFailure(
+    { status: meant, words: `${codesOfHttpError(error ?? {})} ${words}`, message, header },
+    account,
+  );
 }
 
 /** The failure for an error object inside a stream that began with a success status. */
-export function failureOfError(error: JsonObject, account: Account): Failure {
-  const said = messageOf(error);
-  const codes = codesOf(error);
+export function failureOfHttpError(error: JsonObject, account: Account): Failure {
+  const said = messageOfHttpError(error);
+  const codes = codesOfHttpError(error);
   const message = said === '' ? `an error in the stream: ${codes || 'no reason given'}` : said;
-  return verdict({ status: statusMeant(error), words: `${codes} ${said}`, message, header: () => undefined }, account);
+  return httpRejectionFailure(
+    { status: httpStatusMeant(error), words: `${codes} ${said}`, message, header: () => undefined },
+    account,
+  );
 }
 
 /** Finds the error object in a body; undefined if there is none. */
-export function errorIn(body: Json | undefined): JsonObject | undefined {
-  const [whole] = objectsOf(Array.isArray(body) ? body : [body ?? '']);
+export function errorInHttpBody(body: Json | undefined): JsonObject | undefined {
+  const [whole] = looseObjects(Array.isArray(body) ? body : [body ?? '']);
   if (whole === undefined) return undefined;
   const { error, detail, message, errors } = whole;
   if (isJsonObject(error)) return error;
-  if (typeof error === 'string' && error !== '') return { ...whole, message: textOf(message) || error };
-  const [first] = [...objectsOf(errors), ...objectsOf(detail)];
-  if (first !== undefined) return { ...first, message: textOf(first['message']) || textOf(first['msg']) };
+  if (typeof error === 'string' && error !== '') return { ...whole, message: looseText(message) || error };
+  const [first] = [...looseObjects(errors), ...looseObjects(detail)];
+  if (first !== undefined) return { ...first, message: looseText(first['message']) || looseText(first['msg']) };
   if (typeof detail === 'string') return { ...whole, message: detail };
   return whole['type'] === 'error' || typeof message === 'string' ? whole : undefined;
 }
 
 /** The failure for a connection that broke or never opened. */
-export function failureOfNetwork(error: unknown, account: Account): Failure {
-  const code = networkCode(error);
+export function failureOfHttpNetwork(error: unknown, account: Account): Failure {
+  const code = httpNetworkCode(error);
   if (code.startsWith('Z_')) return { kind: 'provider.garbled', message: `the answer cannot be unpacked (${code})` };
-  const host = hostOf(account.address);
+  const host = hostOfHttpAddress(account.address);
   const message = code === 'ECONNREFUSED' ? `${host} refused the connection (${code})` : `${code} from ${host}`;
   return { kind: 'provider.unavailable', message };
 }
 
 /** Makes a message safe to show: one line, truncated, without the key or a login. */
-export function presentable(message: string, account: Account): string {
+export function presentableHttpMessage(message: string, account: Account): string {
   const shown = account.key.length < 8 ? message : message.replaceAll(account.key, '[key]');
-  return oneLine(withoutLogin(shown), MESSAGE_CHARS_MAX);
+  return looseTextOnOneLine(httpAddressWithoutLogin(shown), MESSAGE_CHARS_MAX);
 }
 
-function withoutLogin(text: string): string {
+function httpAddressWithoutLogin(text: string): string {
   return text.replace(/\/\/[^/@\s]+@/g, '//');
 }
 
@@ -148,30 +154,31 @@ type Refused = {
   readonly header: HeaderLookup;
 };
 
-function verdict({ status, words, message: said, header }: Refused, account: Account): Failure {
-  const message = presentable(said, account);
+function httpRejectionFailure({ status, words, message: said, header }: Refused, account: Account): Failure {
+  const message = presentableHttpMessage(said, account);
   if (status !== 429 && OVERFLOW.test(words) && !RATE.test(words)) return { kind: 'context.overflow', message };
 
-  const waitMs = retryAfterMs(header, said);
+  const waitMs = httpRetryAfterMs(header, said);
   const wait = waitMs === undefined ? {} : { retryAfterMs: waitMs };
   const word = header('x-should-retry');
   const isPaidUp = !NO_MONEY.test(words) && !(QUOTA.test(words) && !COMES_BACK.test(words) && !RATE.test(words));
-  if (word === 'false' || (word !== 'true' && !isPaidUp)) return rejected({ status, message, isPaidUp }, account);
+  if (word === 'false' || (word !== 'true' && !isPaidUp))
+    return failureOfHttpStatus({ status, message, isPaidUp }, account);
   if (status === 429) return { kind: 'provider.throttled', status, message, ...wait };
   if (word === 'true') return { kind: 'provider.unavailable', status, message, ...wait, shouldRetry: true };
   const isPassing = WORTH_RETRYING.has(status) || (status >= SERVER_ERROR && !NOT_WORTH_RETRYING.has(status));
   if (isPassing) return { kind: 'provider.unavailable', status, message, ...wait };
-  return rejected({ status, message, isPaidUp }, account);
+  return failureOfHttpStatus({ status, message, isPaidUp }, account);
 }
 
 type Rejected = Pick<Refused, 'status' | 'message'> & { readonly isPaidUp: boolean };
 
-function rejected({ status, message, isPaidUp }: Rejected, account: Account): Failure {
-  const fix = fixFor(isPaidUp ? status : 402, account);
+function failureOfHttpStatus({ status, message, isPaidUp }: Rejected, account: Account): Failure {
+  const fix = fixForHttpStatus(isPaidUp ? status : 402, account);
   return { kind: 'provider.rejected', status, message, ...(fix !== undefined && { fix }) };
 }
 
-function fixFor(status: number, { keyName, shownAddress }: Account): string | undefined {
+function fixForHttpStatus(status: number, { keyName, shownAddress }: Account): string | undefined {
   switch (status) {
     case 401:
       return `check the key in ${keyName}`;
@@ -188,36 +195,36 @@ function fixFor(status: number, { keyName, shownAddress }: Account): string | un
   }
 }
 
-function statusMeant(error: JsonObject): number {
+function httpStatusMeant(error: JsonObject): number {
   const numbers = [error['status'], error['code'], error['http_code']].map(Number);
-  const named = [error['code'], error['type']].map((name) => STATUS_OF.get(textOf(name)));
+  const named = [error['code'], error['type']].map((name) => STATUS_OF.get(looseText(name)));
   return named.find((status) => status !== undefined) ?? numbers.find((n) => n >= 400 && n < 600) ?? SERVER_ERROR;
 }
 
-function codesOf(error: JsonObject): string {
+function codesOfHttpError(error: JsonObject): string {
   return [error['type'], error['code'], error['status']]
-    .map(textOf)
+    .map(looseText)
     .filter((code) => code !== '')
     .join(' ');
 }
 
-function messageOf(error: JsonObject): string {
-  const raw = objectOf(error['metadata'])?.['raw']; // set by a router that quotes the server behind it
+function messageOfHttpError(error: JsonObject): string {
+  const raw = looseObject(error['metadata'])?.['raw']; // set by a router that quotes the server behind it
   return [error['message'], raw]
-    .map(textOf)
+    .map(looseText)
     .filter((text) => text !== '')
     .join(': ');
 }
 
-function kindOf(body: string): string {
+function kindOfHttpBody(body: string): string {
   const text = body.trimStart();
   if (text === '') return 'an empty body';
   if (text.startsWith('<')) return 'an HTML page';
-  return parseJson(text) === undefined ? 'a plain-text body' : 'a JSON body that gives no reason';
+  return parseLooseJson(text) === undefined ? 'a plain-text body' : 'a JSON body that gives no reason';
 }
 
 // fetch wraps errors, sometimes twice. A failed connection to several addresses is an AggregateError.
-function networkCode(error: unknown): string {
+function httpNetworkCode(error: unknown): string {
   let found = 'connection failed';
   let inner = error;
   for (let depth = 0; depth < 5 && inner instanceof Error; depth++) {
@@ -227,6 +234,6 @@ function networkCode(error: unknown): string {
   return found;
 }
 
-function hostOf(address: string): string {
+function hostOfHttpAddress(address: string): string {
   return URL.canParse(address) ? new URL(address).host : address;
 }

@@ -38,7 +38,7 @@ export class SseDecoder {
   #frames: SseFrame[] = [];
 
   push(bytes: Uint8Array): readonly SseFrame[] {
-    const cut = lastLineEnd(bytes) + 1;
+    const cut = lastSseLineEnd(bytes) + 1;
     if (cut > 0) this.#read(this.#decode(bytes.subarray(0, cut)));
     this.#keep(cut === 0 ? bytes : bytes.subarray(cut));
     return this.#takeFrames();
@@ -53,7 +53,7 @@ export class SseDecoder {
 
   /** Decodes the buffered tail together with these bytes. */
   #decode(bytes: Uint8Array): string {
-    if (this.#tailSize === 0) return asBuffer(bytes).toString('utf8');
+    if (this.#tailSize === 0) return sseBytesAsBuffer(bytes).toString('utf8');
     this.#keep(bytes);
     const text = this.#tail.toString('utf8', 0, this.#tailSize);
     this.#tailSize = 0;
@@ -63,7 +63,7 @@ export class SseDecoder {
   #keep(bytes: Uint8Array): void {
     if (bytes.length === 0) return;
     const size = this.#tailSize + bytes.length;
-    if (size > EVENT_SIZE_MAX) throw tooLarge('a line');
+    if (size > EVENT_SIZE_MAX) throw sseFrameTooLarge('a line');
     if (size > this.#tail.length) {
       const larger = Buffer.allocUnsafe(Math.max(size, 2 * this.#tail.length));
       this.#tail.copy(larger, 0, 0, this.#tailSize);
@@ -99,13 +99,13 @@ export class SseDecoder {
 
   #line(text: string, start: number, end: number): void {
     if (text.startsWith('data', start)) {
-      const value = fieldValue(text, start + 4, end);
+      const value = sseFieldValue(text, start + 4, end);
       if (value === undefined) return;
-      if (this.#data.length + value.length > EVENT_SIZE_MAX) throw tooLarge('an event');
+      if (this.#data.length + value.length > EVENT_SIZE_MAX) throw sseFrameTooLarge('an event');
       this.#data = this.#hasData ? `${this.#data}\n${value}` : value;
       this.#hasData = true;
     } else if (text.startsWith('event', start)) {
-      this.#event = fieldValue(text, start + 5, end) ?? this.#event;
+      this.#event = sseFieldValue(text, start + 5, end) ?? this.#event;
     }
   }
 
@@ -127,25 +127,25 @@ export class SseDecoder {
 const NONE: readonly SseFrame[] = [];
 const NO_BYTES = new Uint8Array();
 
-function asBuffer(bytes: Uint8Array): Buffer {
+function sseBytesAsBuffer(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 /** Index of the last line end in a chunk, or -1. Searches for CR only after the last LF, because CRs are rare. */
-function lastLineEnd(bytes: Uint8Array): number {
+function lastSseLineEnd(bytes: Uint8Array): number {
   const lf = bytes.lastIndexOf(LF);
   const cr = bytes.subarray(lf + 1).lastIndexOf(CR);
   return cr === -1 ? lf : lf + 1 + cr;
 }
 
 /** The value after a field name; undefined if the name is longer than expected. */
-function fieldValue(text: string, at: number, end: number): string | undefined {
+function sseFieldValue(text: string, at: number, end: number): string | undefined {
   if (at === end) return '';
   if (text.charCodeAt(at) !== COLON) return undefined;
   const from = text.charCodeAt(at + 1) === SPACE ? at + 2 : at + 1;
   return text.slice(from, end);
 }
 
-function tooLarge(what: string): DroverError {
+function sseFrameTooLarge(what: string): DroverError {
   return new DroverError({ kind: 'provider.garbled', message: `${what} of the stream is over 16 MB` });
 }

@@ -9,10 +9,16 @@ import { DroverError } from '../../../errors.ts';
 import type { Failure } from '@drover/protocol/failures';
 import { isJsonObject, type JsonObject } from '@drover/protocol/json';
 import type { StreamTimeouts } from '../../provider.ts';
-import { garbled } from '../assembly.ts';
-import { fetchAnswer } from './fetch.ts';
-import { parseJson } from '../loose.ts';
-import { errorIn, failureOfNetwork, failureOfResponse, presentable, type Account } from './rejection.ts';
+import { garbledWireAnswer } from '../assembly.ts';
+import { fetchHttpAnswer } from './fetch.ts';
+import { parseLooseJson } from '../loose.ts';
+import {
+  errorInHttpBody,
+  failureOfHttpNetwork,
+  failureOfHttpResponse,
+  presentableHttpMessage,
+  type Account,
+} from './rejection.ts';
 import { SseDecoder, type Frames, type SseFrame } from './sse.ts';
 import { StreamWatch } from './watch.ts';
 
@@ -46,13 +52,13 @@ const ANGLE = 0x3c; // starts an HTML page
 const BRACE = 0x7b; // starts JSON
 const BRACKET = 0x5b; // starts JSON too
 
-export function open(exchange: Exchange, signal: AbortSignal): HttpAnswer {
+export function openHttpAnswer(exchange: Exchange, signal: AbortSignal): HttpAnswer {
   const line = new Line(exchange, signal);
   return { frames: line.frames(), headers: () => line.headers };
 }
 
 /** Options for both SDKs: no retries, no logging, and a timeout that never fires first. */
-export function sdkOptions({ key, address }: Account, timeouts: StreamTimeouts, fetch: Fetch) {
+export function httpSdkOptions({ key, address }: Account, timeouts: StreamTimeouts, fetch: Fetch) {
   const say = () => undefined;
   return {
     apiKey: key || 'none', // a local server may need no key, but the SDKs require one
@@ -89,7 +95,7 @@ class Line {
     try {
       const response = await this.#send();
       watch.headersArrived();
-      this.headers = tellingHeaders(response.headers);
+      this.headers = diagnosticHttpHeaders(response.headers);
       yield* this.#read(response, watch);
     } catch (cause) {
       throw this.#reason(cause);
@@ -102,7 +108,7 @@ class Line {
 
   /** The error to throw: the abort or the failure that ended the request, or else the cause itself. */
   #reason(cause: unknown): unknown {
-    if (this.#signal.aborted) return new DroverError(reasonOf(this.#signal), { cause });
+    if (this.#signal.aborted) return new DroverError(httpAbortReason(this.#signal), { cause });
     if (this.#failure !== undefined) return new DroverError(this.#failure, { cause });
     return cause;
   }
@@ -112,21 +118,22 @@ class Line {
       return await this.#exchange.send(this.#fetch);
     } catch (cause) {
       // `#fetch` has already recorded its failures. Any other error comes from the SDK itself.
-      this.#failure ??= notSent(cause, this.#exchange.account);
+      this.#failure ??= httpRequestNotSent(cause, this.#exchange.account);
       throw cause;
     }
   }
 
   readonly #fetch: Fetch = async (input, init) => {
     try {
-      return await fetchAnswer(
+      return await fetchHttpAnswer(
         input instanceof Request ? input.url : String(input),
         { ...init, signal: this.#stop.signal },
         this.#exchange.account,
       );
     } catch (cause) {
       // Record the failure here: the SDKs wrap errors, and not all of them keep the cause.
-      this.#failure ??= cause instanceof DroverError ? cause.failure : failureOfNetwork(cause, this.#exchange.account);
+      this.#failure ??=
+        cause instanceof DroverError ? cause.failure : failureOfHttpNetwork(cause, this.#exchange.account);
       throw cause;
     }
   };
@@ -135,19 +142,19 @@ class Line {
     const reader = response.body?.getReader();
     if (reader === undefined) return;
     const body: Body = { reader, watch, account: this.#exchange.account };
-    const first = await firstBytes(body);
+    const first = await firstHttpBytes(body);
     if (first === undefined) return;
     const begin = first.find((byte) => !WHITE_SPACE.has(byte));
     if (begin === ANGLE) throw this.#isPage(response);
-    if (begin === BRACE || begin === BRACKET) yield this.#unfold(response, await restOf(body, first));
+    if (begin === BRACE || begin === BRACKET) yield this.#unfold(response, await restOfHttpBody(body, first));
     else yield* this.#decode(body, first);
   }
 
   async *#decode(body: Body, first: Uint8Array): AsyncGenerator<readonly SseFrame[]> {
     const decoder = new SseDecoder();
-    for (let bytes: Uint8Array | undefined = first; bytes !== undefined; bytes = await next(body)) {
+    for (let bytes: Uint8Array | undefined = first; bytes !== undefined; bytes = await nextHttpBytes(body)) {
       const batch = decoder.push(bytes);
-      body.watch.bytesArrived(batch.some((frame) => !isKeepAlive(frame)));
+      body.watch.bytesArrived(batch.some((frame) => !isHttpKeepAlive(frame)));
       const last = batch.at(-1);
       if (last !== undefined) {
         body.watch.settle(this.#exchange.isLast(last));
@@ -161,12 +168,12 @@ class Line {
 
   /** Handles a JSON body instead of a stream: an error, or the whole answer at once. */
   #unfold(response: Response, body: string): readonly SseFrame[] {
-    const whole = parseJson(body);
+    const whole = parseLooseJson(body);
     const frames = isJsonObject(whole) && !isJsonObject(whole['error']) ? this.#exchange.unfold(whole) : undefined;
     if (frames !== undefined) return frames;
-    if (errorIn(whole) === undefined) throw garbled('a JSON body that is no answer');
+    if (errorInHttpBody(whole) === undefined) throw garbledWireAnswer('a JSON body that is no answer');
     const header = (name: string) => response.headers.get(name) ?? undefined;
-    throw new DroverError(failureOfResponse({ status: response.status, header, body }, this.#exchange.account));
+    throw new DroverError(failureOfHttpResponse({ status: response.status, header, body }, this.#exchange.account));
   }
 
   #isPage(response: Response): DroverError {
@@ -185,47 +192,47 @@ type Body = {
   readonly account: Account;
 };
 
-async function next({ reader, account }: Body): Promise<Uint8Array | undefined> {
+async function nextHttpBytes({ reader, account }: Body): Promise<Uint8Array | undefined> {
   const { done, value } = await reader.read().catch((cause: unknown) => {
-    throw new DroverError(failureOfNetwork(cause, account), { cause });
+    throw new DroverError(failureOfHttpNetwork(cause, account), { cause });
   });
   return done ? undefined : value;
 }
 
 /** Skips leading white space and returns the first chunk with content. */
-async function firstBytes(body: Body): Promise<Uint8Array | undefined> {
+async function firstHttpBytes(body: Body): Promise<Uint8Array | undefined> {
   for (;;) {
-    const bytes = await next(body);
+    const bytes = await nextHttpBytes(body);
     if (bytes === undefined || bytes.some((byte) => !WHITE_SPACE.has(byte))) return bytes;
     body.watch.bytesArrived(false);
     body.watch.resume();
   }
 }
 
-async function restOf(body: Body, first: Uint8Array): Promise<string> {
+async function restOfHttpBody(body: Body, first: Uint8Array): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for (let bytes: Uint8Array | undefined = first; bytes !== undefined; bytes = await next(body)) {
+  for (let bytes: Uint8Array | undefined = first; bytes !== undefined; bytes = await nextHttpBytes(body)) {
     body.watch.bytesArrived(true);
     body.watch.resume();
     size += bytes.length;
-    if (size > WHOLE_BODY_BYTES_MAX) throw garbled('the answer is over 64 MB');
+    if (size > WHOLE_BODY_BYTES_MAX) throw garbledWireAnswer('the answer is over 64 MB');
     chunks.push(bytes);
   }
   return Buffer.concat(chunks).toString('utf8');
 }
 
-function isKeepAlive({ event, data }: SseFrame): boolean {
+function isHttpKeepAlive({ event, data }: SseFrame): boolean {
   return event === 'ping' || event === 'keepalive' || (data.length < 200 && KEEP_ALIVE.test(data));
 }
 
-function tellingHeaders(headers: Headers): Readonly<Record<string, string>> {
+function diagnosticHttpHeaders(headers: Headers): Readonly<Record<string, string>> {
   return Object.fromEntries([...headers].filter(([name]) => TELLING_HEADERS.test(name)));
 }
 
 /** The failure if the SDK could not build the request: the key or the address contains invalid characters. */
-function notSent(error: unknown, account: Account): Failure {
-  const message = presentable(error instanceof Error ? error.message : String(error), account);
+function httpRequestNotSent(error: unknown, account: Account): Failure {
+  const message = presentableHttpMessage(error instanceof Error ? error.message : String(error), account);
   return {
     kind: 'request.unmade',
     message,
@@ -233,6 +240,6 @@ function notSent(error: unknown, account: Account): Failure {
   };
 }
 
-function reasonOf(signal: AbortSignal): Failure {
+function httpAbortReason(signal: AbortSignal): Failure {
   return signal.reason instanceof DroverError ? signal.reason.failure : { kind: 'aborted', by: 'user' };
 }
