@@ -18,7 +18,6 @@ import { shortenStoredId } from '../history/id.ts';
 import { stateAdviceLine } from '../history/state.ts';
 import { type Stop, watchForStopSignal } from '../stop.ts';
 import { linesView } from '../views/lines.ts';
-import { shortRunId } from '../views/report.ts';
 import { textStyle } from '../views/text/style.ts';
 import { cleanText, terminalColumns } from '../views/text/terminal-text.ts';
 import { type Chat, findSlashCommand, slashItems } from './commands/slash.ts';
@@ -148,12 +147,11 @@ class Room {
   }
 
   async #retell(records: readonly JsonObject[]): Promise<void> {
-    const { talk, surroundings, screen } = this.#in;
+    const { talk, view } = this.#in;
     await this.#say(`resuming session ${this.#short(talk.id)}; its last turn:`);
     await this.#say('');
-    const view = linesView(screen.output, surroundings.io.env, 'asked shown');
-    for (const event of lastTurnForChat(records)) await view.show(event);
-    await view.close();
+    await view.retell(lastTurnForChat(records));
+    for (const line of talk.takeNews()) await this.#say(line);
   }
 
   /** Exchanges messages until the user leaves; returns how the user left. */
@@ -213,8 +211,9 @@ class Room {
     const { checkHandover, runGoalOfChat } = await import('./runs/run-goal.ts');
     checkHandover(handover);
     const io = runStops.ioFor(surroundings.io, work.cwd);
-    const run = await terminal.lend(() => runGoalOfChat(handover, io));
-    await this.#say(`the agent reads the report of run ${shortRunId(run)} with your next message`);
+    await terminal.lend(() => runGoalOfChat(handover, io));
+    await this.#say('');
+    for (const line of talk.takeNews()) await this.#say(line);
   }
 
   /** Runs a command of the user; its output goes to the screen and to the model. */

@@ -31,11 +31,11 @@ import type { Asked } from '../terminal/permission.ts';
 import { findModelPrice } from '../model/price.ts';
 import { totalTokens } from '../views/text/figures.ts';
 import { diagnoseSandbox } from '../sandbox/containment.ts';
-import { readAttachments } from './input/attachments.ts';
+import { readAttachments, typedWords } from './input/attachments.ts';
 import { chatFolder } from './list-files.ts';
 import { type Mode, nextChatMode } from './mode.ts';
 import { measurePromptParts } from './output/prompt-parts.ts';
-import { runNote } from './runs/run-note.ts';
+import { runNews, runNote } from './runs/run-note.ts';
 import { SessionRuns } from './runs/session-runs.ts';
 import { UndoLog } from './undo/undo-log.ts';
 
@@ -68,6 +68,7 @@ export class Talk {
   #mode: Mode = 'edit';
   readonly #notes: TextPart[] = []; // for the next message
   readonly #noted = new Set<string>(); // runs whose reports went into the notes
+  readonly #news: string[] = []; // for the user
   #isModelChosen = false;
   #ofRuns = NO_SPENDING; // of this session
   #spent = NO_SPENDING; // of all sessions of this chat, with their runs
@@ -112,7 +113,7 @@ export class Talk {
     const messages = this.#opened?.session.conversation.messages ?? [];
     return messages.flatMap((message) => {
       if (message.role !== 'user' || isConversationSummary(message)) return [];
-      return message.content.flatMap((part) => (part.type === 'text' ? [part.text] : []));
+      return typedWords(message)?.text ?? [];
     });
   }
 
@@ -133,6 +134,11 @@ export class Talk {
   /** Text that the model reads with the next message. */
   note(text: string): void {
     this.#notes.push({ type: 'text', text });
+  }
+
+  /** Removes and returns what the user does not know yet about the runs of this session. */
+  takeNews(): readonly string[] {
+    return this.#news.splice(0);
   }
 
   /** The turn is over: notes what it changed. */
@@ -321,14 +327,17 @@ export class Talk {
   async #readRuns(runs: SessionRuns): Promise<void> {
     this.#ofRuns = await runs.spent();
     for (const run of await runs.untold()) {
-      if (!this.#noted.has(run.id)) this.note(runNote(run));
+      if (this.#noted.has(run.id)) continue;
       this.#noted.add(run.id);
+      this.note(runNote(run));
+      this.#news.push(runNews(run));
     }
   }
 
   #forgetNotes(): void {
     this.#notes.length = 0;
     this.#noted.clear();
+    this.#news.length = 0;
     this.#ofRuns = NO_SPENDING;
   }
 

@@ -6,7 +6,7 @@ import { homedir } from 'node:os';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { imageTypeForReadTool } from '@drover/core/tools/read';
-import type { ImagePart, TextPart } from '@drover/protocol/messages';
+import type { ImagePart, TextPart, UserMessage } from '@drover/protocol/messages';
 import { bestEffort } from '@drover/core/promises';
 
 const IMAGE_BYTES_MAX = 3_932_160; // 5 MiB as base64, the limit of providers
@@ -21,6 +21,11 @@ export async function readAttachments(text: string, cwd: string): Promise<readon
   );
   const images = await Promise.all([...new Set(paths)].slice(0, IMAGES_MAX).map(readImageAttachment));
   return [{ type: 'text', text }, ...images.filter((image) => image !== undefined)];
+}
+
+/** The user's own words in a message; undefined for an image alone. Notes of drover stand before them. */
+export function typedWords({ content }: UserMessage): TextPart | undefined {
+  return content.findLast((part) => part.type === 'text');
 }
 
 /** The path; undefined for an address that names no file of this machine. */

@@ -53,8 +53,7 @@ export class ChatView implements View {
   async show(event: Shown): Promise<void> {
     if (this.#isGivenUp) return;
     this.#options.sees(event);
-    if (event.type === 'text_delta') await this.#speech.ready(event.delta);
-    if (event.type === 'text_end') await this.#speech.ready(event.text);
+    await this.#prepare(event);
     if (event.type === 'text_start') this.#isSpeaking = true;
     this.#followCalls(event);
     if (event.type === 'message_end' && event.message.role === 'user') {
@@ -66,6 +65,21 @@ export class ChatView implements View {
     if (event.type !== 'session_start') await this.#lines.show(event);
     if (event.type === 'text_end' || event.type === 'attempt_discarded') this.#isSpeaking = false;
     this.#options.screen.refresh();
+  }
+
+  /** Shows events of an earlier process. */
+  async retell(events: readonly Shown[]): Promise<void> {
+    const lines = this.#newLines();
+    for (const event of events) {
+      await this.#prepare(event);
+      await lines.show(event);
+    }
+    await lines.close();
+  }
+
+  async #prepare(event: Shown): Promise<void> {
+    if (event.type === 'text_delta') await this.#speech.ready(event.delta);
+    if (event.type === 'text_end') await this.#speech.ready(event.text);
   }
 
   /** Shows that the user interrupted the turn, and that it will stop. */

@@ -3,6 +3,7 @@
 import type { Recorded } from '@drover/protocol/events';
 import type { JsonObject } from '@drover/protocol/json';
 import { isModelAnswerCutOff } from '@drover/core/model/partial-answer';
+import { typedWords } from '../input/attachments.ts';
 import { listStoredEvents } from '../../history/journal.ts';
 
 export function lastTurnForChat(records: readonly JsonObject[]): readonly Recorded[] {
@@ -10,7 +11,14 @@ export function lastTurnForChat(records: readonly JsonObject[]): readonly Record
   const last = events.findLast(isUserMessageEvent)?.turn;
   // Steering messages belong to the turn too.
   const begun = events.findIndex((event) => isUserMessageEvent(event) && event.turn === last);
-  return events.slice(Math.max(begun, 0)).filter(isShownInLastTurn);
+  return events.slice(Math.max(begun, 0)).filter(isShownInLastTurn).map(withoutNotes);
+}
+
+/** Of a message, the user's own words. */
+function withoutNotes(event: Recorded): Recorded {
+  if (event.type !== 'message_end' || event.message.role !== 'user') return event;
+  const words = typedWords(event.message);
+  return words === undefined ? event : { ...event, message: { role: 'user', content: [words] } };
 }
 
 function isUserMessageEvent(event: Recorded): boolean {

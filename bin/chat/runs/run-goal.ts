@@ -41,8 +41,8 @@ export function checkHandover({ goal, talk }: Handover): void {
   if (isUsedUp(talk.budgetLeft)) throw new UsageError('the budget of this chat is used up, so no run can start');
 }
 
-/** Runs the goal on the terminal of `io`, which nothing else uses meanwhile. Returns the id of the run. */
-export async function runGoalOfChat({ goal, talk, args }: Handover, io: Io): Promise<string> {
+/** Runs the goal on the terminal of `io`, which nothing else uses meanwhile. */
+export async function runGoalOfChat({ goal, talk, args }: Handover, io: Io): Promise<void> {
   const around = await openRunSurroundings(io.cwd, io, { trustsAll: args['trust-project'] });
   const wanted = runArgsOfChat(args, talk, around.settings);
   const run = await newRunSettings(wanted, { goal, tasks: undefined }, around, io);
@@ -53,7 +53,6 @@ export async function runGoalOfChat({ goal, talk, args }: Handover, io: Io): Pro
   } finally {
     await talk.endRun(id);
   }
-  return id;
 }
 
 function openingOf(messages: readonly Message[]): readonly Message[] {

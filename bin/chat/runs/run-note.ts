@@ -19,3 +19,10 @@ export function runNote({ id, state }: KeptRun): string {
     report.length > CHARS_MAX ? `${report.slice(0, CHARS_MAX)}\n[the rest of the report is left out]` : report;
   return `${head}\n${cut.trimEnd()}\n[The end of the report of run ${short}]`;
 }
+
+/** What the user is told about it. */
+export function runNews({ id, state }: KeptRun): string {
+  const short = shortRunId(id);
+  if (state.end !== undefined) return `the agent reads the report of run ${short} with your next message`;
+  return `run ${short} of this session was interrupted; continue it with: drover resume ${short}`;
+}

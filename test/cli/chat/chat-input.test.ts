@@ -153,3 +153,24 @@ test('a turn that an API error ends is continued with its whole history', async 
     'user: tool_result | continue',
   ]);
 });
+
+test('a resumed chat shows its last turn as Markdown, and the words of the user alone', async () => {
+  const desk = await ChatDesk.with({ answers: [{ text: '| a | b |\n|---|---|\n| 1 | **2** |' }] });
+  const first = desk.chat(['--session', 'table', '--model', 'anthropic/any']);
+  await first.says('!echo noted');
+  await first.says('a table, please');
+  await first.types(KEYS.ctrlD);
+  await first.code;
+  const again = desk.chat(['--session', 'table']);
+  await again.prompted();
+  const screen = (await again.screen()).join('\n');
+  expect(screen).toContain('❯ a table, please\n\na │ b\n──┼──\n1 │ 2\n');
+  expect(screen).not.toContain('noted');
+  await again.types(KEYS.up);
+  await again.shows('❯ a table, please\nmode');
+  again.press(KEYS.up);
+  await again.shows('❯ !echo noted');
+  again.press(KEYS.ctrlU);
+  await again.types(KEYS.ctrlD);
+  expect(await again.code).toBe(0);
+});

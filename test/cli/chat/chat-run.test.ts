@@ -1,24 +1,38 @@
 // /run: a chat hands its conversation to a run, and gets its report back.
 
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Answer, Script } from '@drover/rehearsal/script';
 import { expect, test, vi } from 'vitest';
 import { planned, RunDesk, says, submits, writes } from '../../support/run/run-desk.ts';
+import { type KeptRun, readRunState } from '../../../bin/history/run.ts';
+import { shortRunId } from '../../../bin/views/report.ts';
+import { deskWith, waitsFor } from '../dashboard/operated.ts';
+import { LAUNCHER } from '../program.ts';
 import { Chatting, KEYS } from './chat-desk.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
 
+const AS_TERMINAL = fileURLToPath(new URL('../../support/process/as-terminal.ts', import.meta.url));
+
+function envOf(desk: RunDesk): Record<string, string> {
+  const model = { ANTHROPIC_API_KEY: 'a-test-key', ANTHROPIC_BASE_URL: desk.server.url };
+  return { HOME: desk.folder, DROVER_HOME: desk.home, NO_COLOR: '1', TERM: 'xterm', ...model };
+}
+
 /** A chat in the repository of a desk. */
-export function chatAt(desk: RunDesk, args: readonly string[] = [], env: Record<string, string> = {}): Chatting {
-  const all = {
-    HOME: desk.folder,
-    DROVER_HOME: desk.home,
-    NO_COLOR: '1',
-    ANTHROPIC_API_KEY: 'a-test-key',
-    ANTHROPIC_BASE_URL: desk.server.url,
-    ...env,
-  };
+function chatAt(desk: RunDesk, args: readonly string[] = []): Chatting {
   const model = args.includes('--continue') ? [] : ['--model', 'anthropic/claude-sonnet-4-5'];
-  return new Chatting(['chat', ...model, '--sandbox', 'off', ...args], desk.repository, all, 100);
+  return new Chatting(['chat', ...model, '--sandbox', 'off', ...args], desk.repository, envOf(desk), 100);
+}
+
+async function listRuns(desk: RunDesk): Promise<readonly KeptRun[]> {
+  if (!existsSync(join(desk.home, 'runs'))) return [];
+  return Promise.all((await readdir(join(desk.home, 'runs'))).map((id) => readRunState(desk.home, id)));
 }
 
 const USAGE = { input: 1_000, output: 100 };
@@ -39,6 +53,13 @@ function handingOver(tasks: Parameters<typeof planned>[0] = TASKS): Script {
 }
 
 const TASKS = { alpha: { answers: [writes('made.txt', 'made\n'), submits('I made it.')] } };
+
+/** The worker waits in a command until the test lets it go on. */
+function waitingDesk(): Promise<RunDesk> {
+  return deskWith((folder) =>
+    handingOver({ alpha: { answers: [waitsFor(folder, 'go'), writes('made.txt', 'made\n'), submits('I made it.')] } }),
+  );
+}
 
 /** The text of all messages of a request. */
 function textOf(body: unknown): string {
@@ -63,7 +84,105 @@ test('/run hands the conversation to a run, and its report comes back', async ()
   for (const text of asked.slice(1, 5))
     expect(text).toMatch(/look at the parser.*it is slow.*a note of mine.*make it fast/);
   expect(asked.at(-1)).toMatch(/it is slow.*with the goal: make it fast.*1 of 1 task landed.*and now\?/);
+  const [run] = await listRuns(desk);
   const screen = (await chat.screen()).join('\n');
   expect(screen).toMatch(/✓ done {2}1 of 1 task landed/);
   expect(screen).toContain('As the report says.');
+  // Two requests of the chat, and those of the run.
+  expect(Number(/\$([\d.]+); the conversation/.exec((await chat.terminal.everything()).join(' '))?.[1])).toBeCloseTo(
+    2 * 0.0045 + (run?.state.cost ?? NaN),
+    3,
+  );
+  expect(desk.delivered(run?.id ?? '')).toEqual({ 'a.txt': 'one', 'made.txt': 'made' });
+  const shown = await desk.drover(['show', shortRunId(run?.id ?? '')]);
+  expect(shown.stdout).toContain('1 of 1 task landed');
+});
+
+test('Ctrl-C ends the run of a chat, the chat goes on, and the run can be resumed', async () => {
+  const desk = await waitingDesk();
+  const chat = chatAt(desk, ['--yes']);
+  await chat.says('look at the parser');
+  await chat.types('/run make it fast', KEYS.enter);
+  await chat.shows('shell: until');
+  chat.press(KEYS.ctrlC);
+  await chat.shows('the agent reads the report of run');
+  await chat.says('and now?');
+  await chat.types(KEYS.ctrlD);
+  expect(await chat.code).toBe(0);
+  expect(textOf(desk.server.requests.at(-1)?.body)).toMatch(/cancelled.*and now\?/);
+  const [run] = await listRuns(desk);
+  await writeFile(join(desk.folder, 'go'), '');
+  const resumed = await desk.drover(['resume', run?.id ?? '', '--yes', '--sandbox', 'off', '--view', 'lines']);
+  expect([resumed.code, desk.delivered(run?.id ?? '')]).toEqual([0, { 'a.txt': 'one', 'made.txt': 'made' }]);
+  expect(desk.server.requests.map(({ body }) => textOf(body)).at(-1)).toContain('it is slow');
+});
+
+test('a run that the user declines leaves a chat that knows of it', async () => {
+  const desk = await RunDesk.with(handingOver());
+  const chat = chatAt(desk);
+  await chat.types('/run make it fast', KEYS.enter);
+  await chat.shows('[y] run');
+  chat.press('n');
+  await chat.shows('the agent reads the report of run');
+  await chat.says('and now?');
+  await chat.types(KEYS.ctrlD);
+  expect(await chat.code).toBe(0);
+  expect(textOf(desk.server.requests.at(-1)?.body)).toMatch(/make it fast.*no task was begun.*and now\?/);
+});
+
+test('the budget of a chat covers its runs, and what follows them', async () => {
+  const desk = await RunDesk.with(handingOver());
+  const chat = chatAt(desk, ['--yes', '--budget', '4500tok']);
+  await chat.says('look at the parser');
+  await chat.types('/run make it fast', KEYS.enter);
+  await chat.shows('the agent reads the report of run');
+  await chat.says('and now?');
+  await chat.types(KEYS.ctrlD);
+  expect(await chat.code).toBe(0);
+  const [run] = await listRuns(desk);
+  expect(run?.state.end).toMatchObject({ failure: { kind: 'limit.reached', limit: 'budget' } });
+  expect((await chat.screen()).join('\n')).toContain('budget');
+});
+
+test('/run needs a goal, a repository, and a mode that may change files', async () => {
+  const desk = await RunDesk.with(handingOver());
+  const chat = chatAt(desk, ['--cwd', desk.folder]);
+  await chat.says('/run');
+  await chat.says('/run make it fast');
+  await chat.types(KEYS.shiftTab, '/run make it fast', KEYS.enter);
+  await chat.shows('read-only mode');
+  await chat.types(KEYS.ctrlD);
+  expect(await chat.code).toBe(0);
+  const screen = (await chat.screen()).join('\n');
+  expect(screen).toContain('say what the run is to achieve');
+  expect(screen).toContain('git repository');
+  expect(await listRuns(desk)).toEqual([]);
+});
+
+test('a chat that was killed in its run finds it with --continue', async () => {
+  const desk = await waitingDesk();
+  const first = chatAt(desk);
+  await first.says('look at the parser');
+  await first.types(KEYS.ctrlD);
+  await first.code;
+  const env = { ...envOf(desk), PATH: process.env['PATH'] };
+  const argv = ['--import', AS_TERMINAL, LAUNCHER, 'chat', '--continue', '--yes', '--sandbox', 'off'];
+  const killed = spawn(process.execPath, argv, { cwd: desk.repository, env, stdio: ['pipe', 'pipe', 'inherit'] });
+  let output = '';
+  killed.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  const printed = async (text: string): Promise<void> => {
+    while (!output.includes(text)) await once(killed.stdout, 'data');
+  };
+  await printed('❯');
+  killed.stdin.write(`/run make it fast${KEYS.enter}`);
+  await printed('shell: until');
+  killed.kill('SIGKILL');
+  await once(killed, 'exit');
+  const chat = chatAt(desk, ['--continue']);
+  const [run] = await listRuns(desk);
+  await chat.shows(`run ${shortRunId(run?.id ?? '')} of this session was interrupted`);
+  await chat.says('and now?');
+  await chat.types(KEYS.ctrlD);
+  expect(await chat.code).toBe(0);
+  expect(textOf(desk.server.requests.at(-1)?.body)).toMatch(/it is slow.*was interrupted.*and now\?/);
 });
