@@ -1,4 +1,4 @@
-// drover mcp: the MCP servers of this folder: listed, added, removed, tried.
+// drover mcp: the MCP servers of this folder: listed, added, removed, tried, logged in at.
 
 import { join, resolve } from 'node:path';
 import { UsageError } from '@drover/core/errors';
@@ -12,10 +12,10 @@ import { loadSettings, findWorkFolder } from '../start/settings.ts';
 import { openTrustedProject, trustOptions } from '../trust/open-project.ts';
 import { cleanText, textForLog } from '../views/text/terminal-text.ts';
 
-const ACTIONS = ['list', 'test', 'add', 'remove'];
+const ACTIONS = ['list', 'test', 'add', 'remove', 'login', 'logout'];
 
 export const mcp = defineCommand({
-  word: { name: 'action', about: 'list, test, add or remove', required: true, offered: () => ACTIONS },
+  word: { name: 'action', about: 'list, test, add, remove, login or logout', required: true, offered: () => ACTIONS },
   second: { name: 'name', about: 'Server; after add, its program and arguments follow', required: false, many: true },
   options: {
     cwd: valueOption('Input:', 'DIR', 'Folder to work in (default: the current folder)', parseNonEmpty),
@@ -36,6 +36,7 @@ export const mcp = defineCommand({
     ['drover mcp add memory -- node_modules/.bin/mcp-server-memory', 'Add a program to .mcp.json'],
     ['drover mcp add docs --url https://mcp.example.com', 'Add an address'],
     ['drover mcp remove memory', 'Remove it again'],
+    ['drover mcp login docs', 'Log in at a server that wants it, in a browser'],
   ],
   async run({ word, second, others, ...args }, io) {
     const cwd = await findWorkFolder(args.cwd, io);
@@ -48,6 +49,9 @@ export const mcp = defineCommand({
         return addMcpServer(cwd, { name: second, words: others, ...args }, io);
       case 'remove':
         return removeMcpServer(cwd, { name: second, ...args }, io);
+      case 'login':
+      case 'logout':
+        return changeMcpLogin(word, cwd, { name: second, args }, io);
       default:
         throw new UsageError(`'${word ?? ''}' is none of ${ACTIONS.join(', ')}; see drover mcp --help`);
     }
@@ -108,6 +112,29 @@ async function testMcpServers(
     await printLine(io, textForLog(`${[...lines, ...warnings].map(cleanText).join('\n')}\n`, io.env));
   }
   return isGood ? exitCode.done : exitCode.usage;
+}
+
+type LoginWish = { readonly name: string | undefined; readonly args: Args };
+
+async function changeMcpLogin(
+  word: 'login' | 'logout',
+  cwd: string,
+  { name, args }: LoginWish,
+  io: Io,
+): Promise<number> {
+  const { servers } = await readMcpServers(cwd, args, io);
+  const spec = servers.find((each) => each.spec.name === name)?.spec;
+  if (spec === undefined) throw new UsageError(`say which server: drover mcp ${word} NAME; drover mcp list shows them`);
+  const { home } = await loadSettings(io, cwd);
+  const { logInToServer, logOutOfServer } = await import('../mcp/login/log-in.ts');
+  if (word === 'login') {
+    await logInToServer(spec, { home, io });
+    await printLine(io, `Logged in at ${spec.name}.\n`);
+  } else {
+    const had = logOutOfServer(spec, home);
+    await printLine(io, had ? `The login at ${spec.name} is removed.\n` : `There was no login at ${spec.name}.\n`);
+  }
+  return exitCode.done;
 }
 
 type Edit = { readonly name: string | undefined; readonly file: string | undefined };

@@ -29,6 +29,15 @@ const shape = {
     .record(z.string(), z.string())
     .exactOptional()
     .describe('HTTP headers, such as Authorization: Bearer ${TOKEN}.'),
+  oauth: z
+    .looseObject({
+      clientId: text.exactOptional().describe('Of a client that is registered with the server already.'),
+      clientSecret: text.exactOptional().describe('Its secret, such as ${SECRET}.'),
+      scope: text.exactOptional().describe('What the login asks for. Default: what the server says.'),
+      callbackPort: z.int().min(1).max(65_535).exactOptional().describe('Port where the browser comes back.'),
+    })
+    .exactOptional()
+    .describe('For drover mcp login, where the server cannot say it itself.'),
   scope: z
     .enum(['shared', 'task'])
     .exactOptional()

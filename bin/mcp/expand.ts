@@ -19,7 +19,7 @@ export function expandMcpEntry(
     });
   const all = (texts: Readonly<Record<string, string>>) =>
     Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, expand(text)]));
-  const { command, args, env: own, url, headers } = entry;
+  const { command, args, env: own, url, headers, oauth } = entry;
   const expanded: McpEntry = {
     ...entry,
     ...(command !== undefined && { command: expand(command) }),
@@ -27,6 +27,7 @@ export function expandMcpEntry(
     ...(own !== undefined && { env: all(own) }),
     ...(url !== undefined && { url: expand(url) }),
     ...(headers !== undefined && { headers: all(headers) }),
+    ...(oauth?.clientSecret !== undefined && { oauth: { ...oauth, clientSecret: expand(oauth.clientSecret) } }),
   };
   return { entry: expanded, missing: [...missing] };
 }

@@ -16,6 +16,7 @@ import type { Contained } from '@drover/coordinator/slots/containment';
 import { isAddress } from '../start/quantities.ts';
 import type { Io } from '../io.ts';
 import type { Containment } from '../sandbox/containment.ts';
+import { openLoginStore } from './login/login-store.ts';
 import type { Marks } from './marks.ts';
 
 export type ServerGround = {
@@ -32,7 +33,7 @@ export async function openMcpServerWire(
   ground: ServerGround & { readonly io: Io },
 ): Promise<OpenWire> {
   const { reach } = spec;
-  if (reach.type === 'http') return openMcpHttpWire(reach);
+  if (reach.type === 'http') return openMcpHttpWire(reach, { server: spec.name, home: ground.home });
   const cwd = resolve(place.cwd, reach.cwd ?? '.');
   const contained = await containMcpServer(spec, reach, { place, ground });
   const mark = ground.marks.add(newId('mcp'));
@@ -62,10 +63,13 @@ export async function openMcpServerWire(
   }
 }
 
-async function openMcpHttpWire(reach: HttpReach): Promise<OpenWire> {
+async function openMcpHttpWire(
+  reach: HttpReach,
+  { server, home }: { readonly server: string; readonly home: string },
+): Promise<OpenWire> {
   if (!isAddress(reach.url)) throw new Error(`${reach.url} is not an http or https address`);
   const { openHttpWire } = await import('@drover/mcp/sdk/http-wire');
-  const wire = await openHttpWire(reach);
+  const wire = await openHttpWire(reach, { server, store: openLoginStore(home, { server, url: reach.url }) });
   return { wire, why: () => wire.why, complaints: () => '' };
 }
 

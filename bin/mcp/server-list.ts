@@ -8,7 +8,7 @@
 import { dirname, resolve } from 'node:path';
 import { UsageError } from '@drover/core/errors';
 import { requireOwnFile } from '@drover/core/files/own-file';
-import type { ServerSpec } from '@drover/mcp/server-spec';
+import type { OauthSettings, ServerSpec } from '@drover/mcp/server-spec';
 import type { Project } from '@drover/trust/project';
 import type { McpEntry } from '../files/mcp-file.ts';
 import type { Io } from '../io.ts';
@@ -118,6 +118,16 @@ function mcpServerSpec({ name, entry, place, base }: Found): ServerSpec {
             type: 'http',
             url: entry.url,
             headers: entry.headers ?? {},
+            ...(entry.oauth && { oauth: oauthSettings(entry.oauth) }),
           },
+  };
+}
+
+function oauthSettings({ clientId, clientSecret, scope, callbackPort }: NonNullable<McpEntry['oauth']>): OauthSettings {
+  return {
+    ...(clientId !== undefined && { clientId }),
+    ...(clientSecret !== undefined && { clientSecret }),
+    ...(scope !== undefined && { scope }),
+    ...(callbackPort !== undefined && { callbackPort }),
   };
 }

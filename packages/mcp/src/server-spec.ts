@@ -40,4 +40,15 @@ export type HttpReach = {
   readonly type: 'http';
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
+  readonly oauth?: OauthSettings;
+};
+
+/** What the user says about a login, where the server does not say all of it. */
+export type OauthSettings = {
+  /** Of a client that is registered already. Without it drover registers one. */
+  readonly clientId?: string;
+  readonly clientSecret?: string;
+  readonly scope?: string;
+  /** Port on this machine where the browser comes back; without it any free one. */
+  readonly callbackPort?: number;
 };

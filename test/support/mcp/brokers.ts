@@ -12,6 +12,7 @@ import { startServer } from '@drover/mcp/process/server-process';
 import { StdioWire } from '@drover/mcp/process/stdio-wire';
 import { openHttpWire } from '@drover/mcp/sdk/http-wire';
 import type { HttpReach, ServerSpec } from '@drover/mcp/server-spec';
+import { openLoginStore } from '../../../bin/mcp/login/login-store.ts';
 import type { HostileFault } from '@drover/rehearsal/mcp/hostile-server';
 import { onTestFinished } from 'vitest';
 
@@ -62,19 +63,25 @@ export type Desk = {
   readonly close: () => Promise<void>;
 };
 
-type DeskOptions = { readonly charsMax?: number; readonly answer?: (asked: Question) => Decision };
+type DeskOptions = {
+  readonly charsMax?: number;
+  readonly answer?: (asked: Question) => Decision;
+  /** The state folder whose logins are used. */
+  readonly loginsAt?: string;
+};
 
 export async function desk(
   servers: readonly ServerSpec[],
-  { charsMax = Infinity, answer = yes }: DeskOptions = {},
+  { charsMax = Infinity, answer = yes, loginsAt }: DeskOptions = {},
 ): Promise<Desk> {
   const pids: number[] = [];
   const events: Event[] = [];
   const questions: Question[] = [];
   const pauses: number[] = [];
-  const openWire = async ({ reach }: ServerSpec, { cwd }: { readonly cwd: string }): Promise<OpenWire> => {
+  const openWire = async ({ name, reach }: ServerSpec, { cwd }: { readonly cwd: string }): Promise<OpenWire> => {
     if (reach.type === 'http') {
-      const wire = await openHttpWire(reach);
+      const login = loginsAt && { server: name, store: openLoginStore(loginsAt, { server: name, url: reach.url }) };
+      const wire = await openHttpWire(reach, login === '' ? undefined : login);
       return { wire, why: () => wire.why, complaints: () => '' };
     }
     const { command, args } = reach;

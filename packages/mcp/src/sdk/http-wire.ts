@@ -4,25 +4,44 @@
 //   1. A message is bounded: a longer one ends its response.
 //   2. A redirect is followed only within the origin that the user named, so headers with secrets go nowhere else.
 //   3. A request whose response ends without an answer gets an error.
-//   4. A request that surely reached no tool fails with NotDeliveredError: the session has ended, or nothing listens.
+//   4. No message of the server holds a header of the entry or a token of its login.
+//   5. A request that surely reached no tool fails with NotDeliveredError: the session has ended, or nothing listens.
 
 import { bestEffort, pause } from '@drover/core/promises';
+import { Redactor } from '@drover/core/redaction/redactor';
+import { isSecretWorthHiding } from '@drover/core/redaction/secret-values';
 import type { Json, JsonObject } from '@drover/protocol/json';
 import { NotDeliveredError, type Wire } from '../wire.ts';
 import type { HttpReach } from '../server-spec.ts';
 import { boundedFetch } from './bounded-fetch.ts';
+import { LoginNeededError, storedAuth } from './oauth/stored-auth.ts';
+import type { LoginStore } from './oauth/stored-login.ts';
 
 const GOODBYE_MS = 1_000;
+const SCOPE_CHARS_MAX = 200;
 // Errors of a connection that was never made.
 const UNREACHED = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
 
 type Transport = InstanceType<typeof import('@modelcontextprotocol/client').StreamableHTTPClientTransport>;
 type SendOptions = NonNullable<Parameters<Transport['send']>[1]>;
 
-export async function openHttpWire({ url, headers }: HttpReach): Promise<HttpWire> {
+/** Where the login of a server is, and what the server is called in the user's files. */
+type Login = { readonly store: LoginStore; readonly server: string };
+
+export async function openHttpWire({ url, headers }: HttpReach, login?: Login): Promise<HttpWire> {
   const { StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client');
-  const options = { requestInit: { headers: { ...headers } }, fetch: boundedFetch };
-  return new HttpWire(new StreamableHTTPClientTransport(new URL(url), options));
+  const authProvider = login && storedAuth(login.store, login.server, boundedFetch);
+  const requestInit = { headers: { ...headers } };
+  const options = { requestInit, fetch: authProvider?.fetch ?? boundedFetch, ...(authProvider && { authProvider }) };
+  return new HttpWire(new StreamableHTTPClientTransport(new URL(url), options), () => [
+    ...Object.values(headers).flatMap((value) => [value, value.replace(/^\w+ +/, '')]),
+    ...tokensOf(login?.store),
+  ]);
+}
+
+function tokensOf(store: LoginStore | undefined): readonly string[] {
+  const { tokens, client } = store?.read() ?? {};
+  return [tokens?.access_token, tokens?.refresh_token, client?.client_secret].filter((each) => each !== undefined);
 }
 
 class HttpWire implements Wire {
@@ -34,9 +53,14 @@ class HttpWire implements Wire {
   why: string | undefined;
   readonly #inner: Transport;
   readonly #unanswered = new Set<Json>();
+  readonly #secretsNow: () => readonly string[];
+  /** Of all that was ever sent: tokens change. */
+  readonly #secrets = new Set<string>();
+  #redactor = new Redactor([], 'values only');
 
-  constructor(inner: Transport) {
+  constructor(inner: Transport, secretsNow: () => readonly string[]) {
     this.#inner = inner;
+    this.#secretsNow = secretsNow;
     inner.onmessage = (message) => this.#take(message as unknown as JsonObject);
     inner.onclose = () => this.onclose?.();
     inner.onerror = (error) => this.onerror?.(error);
@@ -63,6 +87,7 @@ class HttpWire implements Wire {
       if (isRequest) this.#giveUp(id);
     };
     const hadSession = this.#inner.sessionId !== undefined;
+    this.#learnSecrets();
     try {
       await this.#inner.send(message as never, { ...options, onRequestStreamEnd });
     } catch (error) {
@@ -83,7 +108,15 @@ class HttpWire implements Wire {
 
   #take(message: JsonObject): void {
     if (message['method'] === undefined) this.#unanswered.delete(message['id'] ?? null);
-    this.onmessage?.(message);
+    this.#learnSecrets();
+    this.onmessage?.(this.#secrets.size === 0 ? message : this.#redactor.value(message));
+  }
+
+  #learnSecrets(): void {
+    const fresh = this.#secretsNow().filter((value) => isSecretWorthHiding(value) && !this.#secrets.has(value));
+    if (fresh.length === 0) return;
+    for (const value of fresh) this.#secrets.add(value);
+    this.#redactor = new Redactor(this.#secrets, 'values only');
   }
 
   /** Nothing more can come for the request. */
@@ -94,7 +127,14 @@ class HttpWire implements Wire {
   }
 
   #named(error: unknown, hadSession: boolean): unknown {
-    if (!(error instanceof Error)) return error;
+    if (!(error instanceof Error) || error instanceof LoginNeededError) return error;
+    const { requiredScope } = error as { requiredScope?: unknown };
+    if (typeof requiredScope === 'string') {
+      const scope = JSON.stringify(requiredScope).slice(0, SCOPE_CHARS_MAX);
+      return new LoginNeededError(`it wants more rights; name ${scope} as scope under oauth, and log in again`);
+    }
+    // The server may repeat what it was sent.
+    error.message = this.#redactor.text(error.message);
     if (hadSession && hasEndedSession(error)) return this.#end('its session has ended', error);
     const code = connectionCode(error);
     if (UNREACHED.has(code)) return this.#end(`it cannot be reached (${code})`, error);
