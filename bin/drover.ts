@@ -9,6 +9,7 @@ import { homedir } from 'node:os';
 import { DroverError, UsageError } from '@drover/core/errors';
 import type { ListedCommand } from './start/command-line.ts';
 import { helpWordsAsFlags, exitCodeTable, isAboutExitCodes } from './help/plain-forms.ts';
+import { boundHeap } from './start/bound-heap.ts';
 import { exitCodeOfFailure, exitCodeOfStop, exitCode } from './start/exit-code.ts';
 import {
   printError,
@@ -316,6 +317,7 @@ export async function runProcess(): Promise<void> {
     await print(io.stderr, `drover needs Node ${NODE_MIN} or newer; this is Node ${process.versions.node}.\n`);
     process.exit(exitCode.usage);
   }
+  boundHeap();
   const code = await main(process.argv.slice(2), io);
   await flushOutputs(io);
   process.exit(code);

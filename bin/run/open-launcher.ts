@@ -11,6 +11,8 @@ import type { LauncherAddress } from '@drover/core/tools/process/launcher';
 import { launchProcessesWith } from '@drover/core/tools/process/start';
 import { bestEffort } from '@drover/core/promises';
 
+// In MB. A launcher keeps next to nothing in memory.
+const SMALL_HEAP = ['--max-semi-space-size=1', '--heap-growing-percent=20'];
 const isSource = import.meta.url.endsWith('.ts');
 const entry = fileURLToPath(new URL(isSource ? '../launcher.ts' : './launcher.cjs', import.meta.url));
 
@@ -29,7 +31,7 @@ export function openLauncher(surroundings: Readonly<Record<string, string>>): Ru
   // mkdtemp makes a folder that only this user can read.
   const path = join(mkdtempSync(join(tmpdir(), 'drover-launcher-')), 'launcher');
   // The launcher ends when its input closes, so it ends with this process, even after a crash.
-  const child = spawn(process.execPath, [entry, path], {
+  const child = spawn(process.execPath, [...SMALL_HEAP, entry, path], {
     // The launcher must hold neither the user's folder nor the terminal.
     cwd: '/',
     detached: true,
