@@ -4,16 +4,18 @@
 // the median is shown.
 
 import { spawn } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { startRehearsal, type Rehearsal } from '@drover/rehearsal/server';
 import type { Script } from '@drover/rehearsal/script';
 import { newFolder } from './folder.ts';
 
 const root = join(import.meta.dirname, '..');
-const bundle = join(root, 'dist', 'drover.cjs');
+const exec = [join(root, 'dist', 'drover.cjs'), 'exec', '--model', 'anthropic/any', '--json', '--yes'];
 const programs = {
   bare: [join(root, 'bench', 'bare', 'agent.mjs'), 'go'],
-  drover: [bundle, 'exec', '--model', 'anthropic/any', '--json', '--yes', 'go'],
+  drover: [...exec, '--sandbox=off', 'go'],
+  contained: [...exec, '--sandbox=required', 'go'],
 } as const;
 type Program = keyof typeof programs;
 
@@ -24,21 +26,20 @@ type Run = {
   readonly stepMs: number;
 };
 
+// The sandbox is probed once on a machine, not at each start.
+const probed = join(newFolder(), 'sandbox');
+
 /** The lines to print. */
 export async function lines(): Promise<readonly string[]> {
-  const rows = [
-    await compare(
-      'cold start to first request',
-      'ms',
-      2,
-      15,
-      { answers: [{ text: 'hi' }] },
-      ({ firstRequestMs }) => firstRequestMs,
-    ),
-    await compare('added per step with a shell call', 'ms', 2, 5, steps(60), ({ stepMs }) => stepMs),
-    ...(await streaming()),
+  const start = await measure({ answers: [{ text: 'hi' }] }, 15);
+  const step = await measure(steps(60), 5);
+  const answer = await measure({ answers: [{ text: { repeat: 'word ', times: 200_000 } }], chunkChars: 5 }, 3);
+  return [
+    row('cold start to first request', 1.4, start, ({ firstRequestMs }) => firstRequestMs),
+    row('each step, with a shell call', 1.6, step, ({ stepMs }) => stepMs),
+    row('200,000-token answer, CPU', 2.2, answer, ({ cpuMs }) => cpuMs),
+    row('200,000-token answer, wall', 3, answer, ({ wallMs }) => wallMs),
   ];
-  return rows.map(told);
 }
 
 function steps(count: number): Script {
@@ -46,43 +47,22 @@ function steps(count: number): Script {
   return { answers: [...Array.from({ length: count }, () => ({ calls })), { text: 'done' }] };
 }
 
-async function streaming(): Promise<Row[]> {
-  const script: Script = { answers: [{ text: { repeat: 'word ', times: 200_000 } }], chunkChars: 5 };
-  const runs = await measure(script, 3);
-  return [
-    row('200,000-token answer, CPU', 'ms', 3, runs, ({ cpuMs }) => cpuMs),
-    row('200,000-token answer, wall', 'ms', 3, runs, ({ wallMs }) => wallMs),
-  ];
-}
-
-type Row = {
-  readonly what: string;
-  readonly unit: string;
-  readonly aim: number;
-  readonly bare: number;
-  readonly drover: number;
-};
 type Runs = Readonly<Record<Program, readonly Run[]>>;
 
-async function compare(
-  what: string,
-  unit: string,
-  aim: number,
-  times: number,
-  script: Script,
-  figure: (run: Run) => number,
-): Promise<Row> {
-  return row(what, unit, aim, await measure(script, times), figure);
-}
-
-function row(what: string, unit: string, aim: number, runs: Runs, figure: (run: Run) => number): Row {
-  return { what, unit, aim, bare: median(runs.bare.map(figure)), drover: median(runs.drover.map(figure)) };
+/** One line: the floor, drover with commands in the open as the floor has them, and drover in its sandbox. */
+function row(what: string, aim: number, runs: Runs, figure: (run: Run) => number): string {
+  const [bare, drover, contained] = (['bare', 'drover', 'contained'] as const).map((each) =>
+    median(runs[each].map(figure)),
+  );
+  const beside = (ms = Number.NaN) => `${ms.toFixed(1).padStart(7)} ms ${(ms / (bare ?? 0)).toFixed(2)}x`;
+  const verdict = (drover ?? 0) / (bare ?? 0) <= aim ? 'met' : 'missed';
+  return `${what.padEnd(30)} bare ${bare?.toFixed(1).padStart(7)} ms, drover ${beside(drover)} (aim ${aim}x, ${verdict}), in the sandbox ${beside(contained)}`;
 }
 
 async function measure(script: Script, times: number): Promise<Runs> {
-  const runs: Record<Program, Run[]> = { bare: [], drover: [] };
+  const runs: Record<Program, Run[]> = { bare: [], drover: [], contained: [] };
   for (let n = 0; n <= times; n++) {
-    for (const program of ['bare', 'drover'] as const) {
+    for (const program of ['bare', 'drover', 'contained'] as const) {
       const run = await measureOnce(program, script);
       // The first run of each program warms the disk and the compile cache.
       if (n > 0) runs[program].push(run);
@@ -94,10 +74,13 @@ async function measure(script: Script, times: number): Promise<Runs> {
 async function measureOnce(program: Program, script: Script): Promise<Run> {
   const server = await startRehearsal(script);
   const home = newFolder();
+  mkdirSync(join(home, 'project'));
+  if (existsSync(probed)) cpSync(probed, join(home, 'state', 'sandbox'), { recursive: true });
   try {
     const begun = Date.now();
     const cpuMs = await runTimed(program, server, home);
     const wallMs = Date.now() - begun;
+    if (program === 'contained') cpSync(join(home, 'state', 'sandbox'), probed, { recursive: true });
     const [first, last] = [server.requests.at(0), server.requests.at(-1)];
     if (first === undefined || last === undefined) throw new Error(`${program} sent no request`);
     const stepMs = server.requests.length > 1 ? (last.at - first.at) / (server.requests.length - 1) : 0;
@@ -113,7 +96,7 @@ function runTimed(program: Program, server: Rehearsal, home: string): Promise<nu
   const { NODE_EXTRA_CA_CERTS: _, ...env } = process.env;
   const command = [process.execPath, ...programs[program]].map((word) => `'${word}'`).join(' ');
   const child = spawn('bash', ['-c', `TIMEFORMAT='%U %S'; time ${command} >/dev/null`], {
-    cwd: home,
+    cwd: join(home, 'project'),
     env: {
       ...env,
       HOME: home,
@@ -137,10 +120,4 @@ function runTimed(program: Program, server: Rehearsal, home: string): Promise<nu
 
 function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
-}
-
-function told({ what, unit, aim, bare, drover }: Row): string {
-  const ratio = drover / bare;
-  const verdict = ratio <= aim ? 'ok' : 'OVER';
-  return `${what.padEnd(36)} bare ${bare.toFixed(1).padStart(8)} ${unit}   drover ${drover.toFixed(1).padStart(8)} ${unit}   ${ratio.toFixed(2)}x (aim ${aim}x) ${verdict}`;
 }

@@ -15,7 +15,11 @@ const COMMAND = /##(?=\w{0,16}\[)/g;
 
 /** JSON that is the same to its readers, and in which neither a terminal nor a CI log finds anything to obey. */
 export function jsonViewText(value: unknown, indent?: number): string {
-  return JSON.stringify(value, undefined, indent)
+  return harmlessJson(JSON.stringify(value, undefined, indent));
+}
+
+function harmlessJson(text: string): string {
+  return text
     .replace(UNSEEN, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
     .replace(COMMAND, '#\\u0023');
 }
@@ -27,7 +31,7 @@ export function jsonView(output: Output): View {
   const flush = (): Promise<void> => {
     clearImmediate(soon);
     soon = undefined;
-    const text = pending;
+    const text = harmlessJson(pending);
     pending = '';
     const written = (writing ?? Promise.resolve()).then(() => print(output, text));
     writing = written;
@@ -38,7 +42,7 @@ export function jsonView(output: Output): View {
   };
   return {
     show(event) {
-      pending += `${jsonViewText(event)}\n`;
+      pending += `${JSON.stringify(event)}\n`;
       if (pending.length > PENDING_CHARS_MAX) return flush();
       soon ??= setImmediate(() => void flush());
       return writing;

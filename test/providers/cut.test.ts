@@ -57,11 +57,8 @@ test('content before the end is delivered before the failure', async () => {
     'started',
     'text_start',
     'text_delta',
-    'text_delta',
     'text_end',
     'toolcall_start',
-    'toolcall_delta',
-    'toolcall_delta',
     'toolcall_delta',
     'toolcall_end',
   ]);

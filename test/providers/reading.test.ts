@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { ModelEvent } from '@drover/protocol/model';
-import { decode, finished, readAll, recordings } from './recordings.ts';
+import { apis, decode, finished, readAll, recordings } from './recordings.ts';
 
 test.each(recordings)('$api: $name', async ({ api, name, bytes }) => {
   const events = await readAll(api, decode([bytes]));
@@ -58,3 +58,14 @@ function partsOf(events: readonly ModelEvent[]): unknown[] {
   }
   return parts.map((part) => part?.end);
 }
+
+test.each(apis)('%s: deltas of one block that arrive together are one delta', async (api) => {
+  for (const { bytes } of recordings.filter((each) => each.api === api)) {
+    const events = await readAll(api, [decode([bytes]).flat()]);
+    const repeated = events.filter((event, at) => {
+      const before = events[at - 1];
+      return 'delta' in event && before !== undefined && 'delta' in before && before.part === event.part;
+    });
+    expect(repeated).toEqual([]);
+  }
+});

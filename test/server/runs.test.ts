@@ -94,3 +94,13 @@ test('runs over the limit are told to retry, and do not start', async () => {
   expect([second.status, ((await second.json()) as { type: string }).type]).toEqual([503, 'server.busy']);
   await end();
 });
+
+test('a run that has told its end can be resumed, and is waited for until it has closed', async () => {
+  const { desk, id, tell, end } = await scene();
+  await tell(END);
+  const asked = desk.ask('POST', `/v1/runs/${id}/resume`, {});
+  await desk.ask('GET', `/v1/runs/${id}`);
+  await end();
+  // The host of this test resumes no run, and is asked to.
+  expect((await asked).status).toBe(422);
+});

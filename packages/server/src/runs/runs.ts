@@ -47,7 +47,7 @@ export class Runs {
   /** With `tasks`, those are retried; all that failed if there are none. */
   async resume(id: string, { approve = false, tasks }: wire.RunRetry): Promise<wire.Made | Refusal> {
     if (!this.#isKept(id)) return notFound('run');
-    const run = this.#atWork.get(id);
+    const run = await this.#atWorkOn(id);
     if (run !== undefined && tasks !== undefined) return refusedBy(run.control.retry(tasks)) ?? { id };
     if (this.#isLive(id)) return new Refusal(409, 'run.live', 'the run is at work already');
     const stranger = await this.#elsewhere(id);
@@ -99,6 +99,14 @@ export class Runs {
     const answer = given.answer === 'comment' ? { comment } : { tasks };
     if (run.answerPlan(given.answer === 'stop' ? undefined : answer)) return undefined;
     return new Refusal(409, 'plan.answered', 'no plan of this run waits for an answer');
+  }
+
+  /** The run, unless it told its end: then it is waited for until it has closed all that it opened. */
+  async #atWorkOn(id: string): Promise<HostedRun | undefined> {
+    const run = this.#atWork.get(id);
+    if (run === undefined || !hasToldEnd((await readKept(this.#path(id))).records)) return run;
+    await run.ended;
+    return undefined;
   }
 
   /** Refuses a run whose repository is outside the served folder. */
@@ -153,8 +161,7 @@ export class Runs {
     if (!this.#isKept(id)) return notFound('run');
     if (after > 0 && !this.#isLive(id)) {
       const { records } = await readKept(this.#path(id));
-      const last = records.findLast(({ type }) => type !== 'delivered');
-      if (last?.['type'] === 'run_end' && lastSeqIn(records) <= after) return undefined;
+      if (hasToldEnd(records) && lastSeqIn(records) <= after) return undefined;
     }
     return this.#options.feeds.replay(this.#source(id), after);
   }
@@ -235,6 +242,10 @@ function refusalOf(error: unknown): Refusal {
   if (error instanceof UsageError) return unusable(error);
   if (error instanceof DroverError) return unavailable(error);
   throw error;
+}
+
+function hasToldEnd(records: readonly JsonObject[]): boolean {
+  return records.findLast(({ type }) => type !== 'delivered')?.['type'] === 'run_end';
 }
 
 type Standing = { readonly live: boolean; readonly isDamaged: boolean };

@@ -11,7 +11,8 @@
 //   2. Opening a key again makes a new block.
 //   3. An answer is complete once its stop reason is known. If the stream ends earlier, the answer fails.
 //      After that, a lost connection does not matter.
-//   4. An answer has at most 1,000 blocks and 64 MB. A larger one fails as garbled, and reading stops.
+//   4. Deltas of one block that arrive together are one delta.
+//   5. An answer has at most 1,000 blocks and 64 MB. A larger one fails as garbled, and reading stops.
 
 import { DroverError } from '../../errors.ts';
 import { GrowingText } from '../../growing-text.ts';
@@ -301,9 +302,13 @@ export class Assembly {
   }
 
   #tell(block: Block, part: number, delta: string): void {
-    if (block.kind !== 'call') this.#events.push({ type: DELTA[block.kind], part, delta });
-    else if (block.isAnnounced) this.#events.push({ type: 'toolcall_delta', part, callIndex: block.callIndex, delta });
-    else this.#announce(block, part);
+    if (block.kind === 'call' && !block.isAnnounced) return this.#announce(block, part);
+    const last = this.#events.at(-1);
+    const isContinued = last !== undefined && 'delta' in last && last.part === part;
+    if (isContinued) this.#events.pop();
+    const whole = isContinued ? last.delta + delta : delta;
+    if (block.kind !== 'call') this.#events.push({ type: DELTA[block.kind], part, delta: whole });
+    else this.#events.push({ type: 'toolcall_delta', part, callIndex: block.callIndex, delta: whole });
   }
 
   /** Emits `toolcall_start` once the name is known, and the id too unless arguments come before it. */
