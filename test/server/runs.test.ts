@@ -95,7 +95,7 @@ test('runs over the limit are told to retry, and do not start', async () => {
   await end();
 });
 
-test('a run that has told its end can be resumed, and is waited for until it has closed', async () => {
+test('resume waits until a run that has told its end has closed', async () => {
   const { desk, id, tell, end } = await scene();
   await tell(END);
   const asked = desk.ask('POST', `/v1/runs/${id}/resume`, {});
