@@ -1,3 +1,5 @@
+// The heap of the process: how far V8 lets its young generation grow.
+
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -15,12 +15,11 @@
 //   5. An answer has at most 1,000 blocks and 64 MB. A larger one fails as garbled, and reading stops.
 
 import { DroverError } from '../../errors.ts';
-import { GrowingText } from '../../growing-text.ts';
 import type { Json, JsonObject } from '@drover/protocol/json';
 import { oneByOne } from '../../one-by-one.ts';
-import type { AssistantPart, CallPart, NativeItem, Stop } from '@drover/protocol/messages';
+import type { NativeItem, Stop } from '@drover/protocol/messages';
 import type { ModelEvent } from '@drover/protocol/model';
-import { parseWireArguments } from './arguments.ts';
+import { Block, toAssembledCall, toAssembledPart } from './block.ts';
 import { parseLooseObject } from './loose.ts';
 import type { Account } from './http/rejection.ts';
 import type { Frames } from './http/sse.ts';
@@ -352,47 +351,6 @@ export class Assembly {
       if (block.isOpen || isBare || toAssembledCall(block).problem !== undefined) block.problem ??= CUT_OFF;
     }
   }
-}
-
-class Block {
-  readonly kind: 'text' | 'thinking' | 'call';
-  readonly callIndex: number; // for a call
-  part: number | undefined; // undefined until the block has a part number
-  id = '';
-  name = '';
-  isAnnounced = false; // for a call: whether `toolcall_start` was emitted
-  isOpen = true;
-  problem: string | undefined;
-  #text = new GrowingText('');
-
-  constructor(kind: Block['kind'], callIndex: number) {
-    this.kind = kind;
-    this.callIndex = callIndex;
-  }
-
-  /** The text so far; for a call, its arguments. */
-  get text(): string {
-    return this.#text.whole;
-  }
-
-  set text(whole: string) {
-    this.#text = new GrowingText(whole);
-  }
-
-  add(piece: string): void {
-    this.#text.add(piece);
-  }
-}
-
-function toAssembledPart(block: Block): AssistantPart {
-  return block.kind === 'call' ? toAssembledCall(block) : { type: block.kind, text: block.text };
-}
-
-function toAssembledCall({ id, name, text, problem }: Block): CallPart {
-  const parsed = parseWireArguments(text);
-  const trouble = problem ?? (name === '' ? 'the call names no tool' : parsed.problem);
-  const call: CallPart = { type: 'tool_call', id, name, args: parsed.args };
-  return trouble === undefined ? call : { ...call, args: {}, problem: trouble };
 }
 
 function tooManyWireBlocks(): DroverError {
