@@ -8,15 +8,17 @@ import { STILL } from './packages/server/src/page/assets.ts';
 
 const PAGE = 'packages/server/src/page';
 
-/** The page of `drover serve`, next to the bundle: all that a browser runs as one module, the rest as it is. */
+/** The page of `drover serve`, next to the bundle: modules for the browser, and the rest as it is. */
 const page: Plugin = {
   name: 'page',
   async generateBundle() {
-    const made = await rolldown({ input: `${PAGE}/view/main.ts`, platform: 'browser' });
-    const { output } = await made.generate({ format: 'esm', minify: true });
-    const [main, ...more] = output;
-    if (more.length > 0) throw new Error('the page is one module: a second would not be served');
-    this.emitFile({ type: 'asset', fileName: 'page/main.js', source: main.code });
+    const built = await rolldown({ input: `${PAGE}/view/main.ts`, platform: 'browser' });
+    const names = { entryFileNames: '[name].js', chunkFileNames: 'part-[name].js' };
+    const { output } = await built.generate({ format: 'esm', minify: true, ...names });
+    for (const made of output) {
+      if (made.type !== 'chunk') throw new Error(`the page does not serve ${made.fileName}`);
+      this.emitFile({ type: 'asset', fileName: `page/${made.fileName}`, source: made.code });
+    }
     for (const name of STILL)
       this.emitFile({ type: 'asset', fileName: `page/${name}`, source: readFileSync(`${PAGE}/${name}`) });
   },

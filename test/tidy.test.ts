@@ -22,6 +22,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'packages/protocol': [],
   'packages/sandbox': [],
   'packages/documents': [],
+  'packages/markdown': [],
   'packages/rehearsal': ['documents'],
   'packages/core': ['protocol', 'sandbox'],
   'packages/trust': ['core', 'protocol'],
@@ -32,10 +33,10 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   'packages/worker': ['core', 'protocol'],
   'packages/client': ['protocol'], // types only
   'packages/hosts': ['coordinator', 'core', 'protocol'],
-  'packages/server': ['client', 'coordinator', 'core', 'protocol'],
+  'packages/server': ['client', 'coordinator', 'core', 'markdown', 'protocol'],
   bin: (
-    'client coordinator core documents extensions hosts mcp protocol rehearsal sandbox server telemetry trust ' +
-    'worker'
+    'client coordinator core documents extensions hosts markdown mcp protocol rehearsal sandbox server telemetry ' +
+    'trust worker'
   ).split(' '),
 };
 
@@ -66,8 +67,8 @@ const HOME_OF: Record<string, string> = {
   pino: 'bin/',
   'smol-toml': 'packages/extensions/src/agents.ts',
   'string-width': 'bin/views/text/terminal-text.ts',
-  marked: 'bin/views/markdown/',
-  'highlight.js': 'bin/views/markdown/highlight.ts',
+  marked: 'packages/markdown/src/block-stream.ts',
+  'highlight.js': 'packages/markdown/src/highlight.ts',
 };
 
 test('each library has one home', () => {

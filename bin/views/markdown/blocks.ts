@@ -1,7 +1,7 @@
 // Blocks of Markdown as rows of a terminal: headings, paragraphs, lists, tables, quotes, code.
 
-import type { Token, Tokens } from 'marked';
-import { highlightCode } from './highlight.ts';
+import type { Token, Tokens } from '@drover/markdown/block-stream';
+import { type CodePiece, highlightCode } from '@drover/markdown/highlight';
 import { inlineMarkdownSpans } from './inline.ts';
 import { type Looks, type Row, type Span, markdownSpan, wrapMarkdownSpans } from './spans.ts';
 import { markdownTableRows } from './table.ts';
@@ -61,10 +61,35 @@ function markdownHeadingRows({ depth, tokens }: Tokens.Heading, { columns, looks
 }
 
 function markdownCodeRows({ text, lang = '' }: Tokens.Code, { columns, looks, keepsCode }: Page): readonly Row[] {
-  const lines = highlightCode(text.replaceAll('\t', '    '), looks.isColoured ? lang : '');
+  const code = highlightCode(text.replaceAll('\t', '    '), looks.isColoured ? lang : '');
+  const lines = code.map((line) => line.map(codeSpan));
   const rows = keepsCode ? lines : lines.flatMap((line) => markdownHardRows(line, columns - CODE_INDENT.length));
   return rows.map((row) => (row.length === 0 ? row : [markdownSpan(CODE_INDENT), ...row]));
 }
+
+function codeSpan({ text, kind }: CodePiece): Span {
+  return markdownSpan(text, CODE_FORMATS[kind] ?? []);
+}
+
+const CODE_FORMATS: Readonly<Record<string, Span['formats']>> = {
+  keyword: ['magenta'],
+  built_in: ['cyan'],
+  type: ['cyan'],
+  literal: ['yellow'],
+  number: ['yellow'],
+  string: ['green'],
+  regexp: ['green'],
+  comment: ['dim'],
+  meta: ['dim'],
+  title: ['blue'],
+  section: ['blue'],
+  name: ['blue'],
+  attr: ['cyan'],
+  attribute: ['cyan'],
+  variable: ['cyan'],
+  addition: ['green'],
+  deletion: ['red'],
+};
 
 /** Breaks a line of code at the width, wherever that is. */
 function markdownHardRows(line: readonly Span[], columns: number): readonly Row[] {

@@ -1,7 +1,8 @@
 // Inline Markdown as spans: emphasis, code, links, images and entities.
 
-import type { Token, Tokens } from 'marked';
-import { isDisguisedLink, safeLinkAddress } from './links.ts';
+import type { Token, Tokens } from '@drover/markdown/block-stream';
+import { unescapeMarkdown } from '@drover/markdown/entities';
+import { isDisguisedLink, safeLinkAddress } from '@drover/markdown/links';
 import { type Looks, type Span, markdownSpan } from './spans.ts';
 
 type Formats = Span['formats'];
@@ -60,22 +61,4 @@ function markdownLinkSpans({ href, text, tokens }: Link, looks: Looks, formats: 
   if (isAddress || href === '') return shown;
   if (looks.hasLinks && address !== undefined && !isDisguisedLink(said, address)) return shown;
   return [...shown, markdownSpan(` (${address ?? href})`, [...formats, 'dim'])];
-}
-
-const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ' };
-const CODE_MAX = 0x10ffff;
-
-/** Replaces character references. The caller cleans the text afterwards: a reference can name a control character. */
-function unescapeMarkdown(text: string): string {
-  return text.replaceAll(
-    /&(?:#(\d{1,7})|#x([\da-f]{1,6})|(\w{1,8}));/gi,
-    (whole, ...groups: (string | undefined)[]) => {
-      const [decimal, hex, name] = groups;
-      if (name !== undefined) return ENTITIES[name.toLowerCase()] ?? whole;
-      const code = decimal === undefined ? Number.parseInt(hex ?? '', 16) : Number(decimal);
-      return code === 0 || code > CODE_MAX || (code >= 0xd800 && code <= 0xdfff)
-        ? '\uFFFD'
-        : String.fromCodePoint(code);
-    },
-  );
 }

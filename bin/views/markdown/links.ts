@@ -1,35 +1,10 @@
-// Links on a terminal: OSC 8 sequences where the terminal knows them, and only to addresses that a browser opens.
+// Links on a terminal: OSC 8 sequences where the terminal knows them.
 
 import type { Io } from '../../io.ts';
-
-const ADDRESS_CHARS_MAX = 2_000;
-
-/** The address of a link as plain ASCII; undefined if it is not http, https or mailto. */
-export function safeLinkAddress(href: string): string | undefined {
-  if (href.length > ADDRESS_CHARS_MAX || !/^(https?:\/\/|mailto:)/i.test(href)) return undefined;
-  try {
-    const address = new URL(href).href;
-    return /^[!-~]+$/.test(address) ? address : undefined;
-  } catch (error) {
-    if (error instanceof TypeError) return undefined;
-    throw error;
-  }
-}
 
 /** `href` comes from safeLinkAddress, so it cannot end the sequence early. */
 export function terminalLink(text: string, href: string): string {
   return `\u001B]8;;${href}\u001B\\${text}\u001B]8;;\u001B\\`;
-}
-
-/** Whether the words of a link hide where it leads: they look like an address, and it is another one. */
-export function isDisguisedLink(words: string, href: string): boolean {
-  const bare = (text: string): string =>
-    text
-      .trim()
-      .toLowerCase()
-      .replace(/^(https?:\/\/|mailto:)/, '')
-      .replace(/\/$/, '');
-  return /^(https?:\/\/)?[\w-]+(\.[\w-]+)+(\/|$)/i.test(words.trim()) && bare(words) !== bare(href);
 }
 
 const PROGRAMS = new Set(['iTerm.app', 'WezTerm', 'vscode', 'ghostty', 'Hyper', 'rio', 'Tabby']);

@@ -1,7 +1,7 @@
 // Tables on a terminal: columns as wide as their cells, narrowed until the table fits, with cells that wrap. Without
 // room for columns, each row is a list of its cells.
 
-import type { Tokens } from 'marked';
+import type { Tokens } from '@drover/markdown/block-stream';
 import { inlineMarkdownSpans } from './inline.ts';
 import { type Looks, type Row, type Span, markdownSpan, widthOfMarkdownRow, wrapMarkdownSpans } from './spans.ts';
 

@@ -1,10 +1,12 @@
-// The published bundle serves the same page, from its own files and without the source.
+// The published bundle serves the same page, from its own files and without the source. What few pages need is loaded
+// when it is used.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { cp, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { pageAsset, STILL } from '@drover/server/page/assets';
 import { expect, onTestFinished, test } from 'vitest';
 import { temporaryFolder } from '../../support/agent.ts';
@@ -15,7 +17,7 @@ import { runSight, untilState } from '../../support/serve/page-sight.ts';
 import { planned, submits, writes } from '../../support/run/run-desk.ts';
 
 inBrowser('the page of the bundle', (open) => {
-  test('the bundled page equals the source, in one module, and shows a source run', async () => {
+  test('the bundled page equals the source, stays small, and shows a source run', async () => {
     const folder = await temporaryFolder();
     const dist = join(folder, 'dist');
     await bundleInto(dist);
@@ -37,9 +39,19 @@ inBrowser('the page of the bundle', (open) => {
     const loaded = await page.evaluate<string[]>(
       `performance.getEntriesByType('resource').map(({ name }) => new URL(name).pathname).filter((path) => path.startsWith('/page/'))`,
     );
-    expect([...new Set(loaded)].toSorted()).toEqual(
-      ['main.js', ...STILL.slice(1)].map((name) => `/page/${name}`).toSorted(),
+    // The answer has Markdown, and no code: no language is loaded.
+    const files = ['main.js', 'part-marked.esm.js', ...STILL.slice(1)];
+    expect([...new Set(loaded)].toSorted()).toEqual(files.map((name) => `/page/${name}`).toSorted());
+    const sizes = Object.fromEntries(
+      await Promise.all(
+        ['main.js', 'part-marked.esm.js', 'part-core.js', 'part-typescript.js'].map(async (name) => {
+          const body = Buffer.from(await (await fetch(`${url}/page/${name}`)).arrayBuffer());
+          return [name, gzipSync(body).length] as const;
+        }),
+      ),
     );
+    process.stderr.write(`compressed sizes of the page: ${JSON.stringify(sizes)}\n`);
+    for (const [name, bytes] of Object.entries(sizes)) expect([name, bytes < BYTES_MAX]).toEqual([name, true]);
     for (const name of STILL) {
       const bytes = await (await fetch(`${url}/page/${name}`)).text();
       expect([name, bytes]).toEqual([name, pageAsset(`/page/${name}`)?.body]);
@@ -48,6 +60,8 @@ inBrowser('the page of the bundle', (open) => {
     expect(complaints).toEqual([]);
   });
 });
+
+const BYTES_MAX = 64 * 1024; // compressed, of one module
 
 type Place = { readonly cwd: string; readonly home: string };
 type Told = { readonly url: string; readonly tokenFile: string };

@@ -1,11 +1,11 @@
 // The files of the page, as the server hands them out. The page needs nothing from anywhere else.
 //
-// The build writes them next to the bundle, all modules as one, and there they are read as they are. From
-// source, what the page's first module imports is followed, wherever in packages/ it leads, and each module is
-// served under its path there, with its types taken off. A path is looked up among these, so no path leads
-// anywhere else.
+// The build writes them next to the bundle: one module, and one for each part that is loaded only when it is used.
+// There they are read as they are. From source, what the page's first module imports is followed, wherever in
+// packages/ it leads, and each module is served under its path there, with its types taken off. A path is looked up
+// among these, so no path leads anywhere else.
 
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { posix } from 'node:path';
 
@@ -27,22 +27,29 @@ const TYPES: Readonly<Record<string, string>> = {
 export const STILL: readonly string[] = [
   'index.html',
   'icon.svg',
-  ...['base', 'controls', 'shell', 'run', 'timeline', 'conversation', 'diff'].map((name) => `style/${name}.css`),
+  ...['base', 'controls', 'shell', 'run', 'timeline', 'conversation', 'markdown', 'diff'].map(
+    (name) => `style/${name}.css`,
+  ),
 ];
 
 /** The file at a path of the server; undefined if the page has none there. */
 export function pageAsset(path: string): Asset | undefined {
   const name = path === '/' ? 'index.html' : (/^\/page\/(.+)$/.exec(path)?.[1] ?? '');
-  if (STILL.includes(name) || (!isSource && name === 'main.js'))
+  if (STILL.includes(name) || (!isSource && isBundled(name)))
     return assetOf(name, readFileSync(new URL(name, HERE), 'utf8'));
   const body = isSource ? sourceAt(name) : undefined;
   return body === undefined ? undefined : assetOf(name, body);
+}
+
+function isBundled(name: string): boolean {
+  return /^[\w.-]+\.js$/.test(name) && existsSync(new URL(name, HERE));
 }
 
 function assetOf(name: string, body: string): Asset {
   return { body, type: TYPES[name.slice(name.lastIndexOf('.') + 1)] ?? 'application/octet-stream' };
 }
 
+const LATER = /\bimport\('([^']+)'\)/g;
 const IMPORT = /^(import\s+|(?:import|export)\s+[^'"`;=(]*\bfrom\s+)'([^']+)';/gm;
 
 let modules: ReadonlyMap<string, string> = new Map();
@@ -60,30 +67,50 @@ function reached(first: string): ReadonlyMap<string, string> {
   for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
     if (found.has(servedAs(path))) continue;
     const here = posix.dirname(path);
-    const code = withoutTypes(readFileSync(new URL(path, PACKAGES), 'utf8'));
+    const code = asModule(path, readFileSync(new URL(path, PACKAGES), 'utf8'));
     const imported = (name: string): string => {
       const target = name.startsWith('.') ? posix.join(here, name) : sourceOf(name);
       waiting.push(target);
       return `/page/${servedAs(target)}`;
     };
-    const served = code.replace(IMPORT, (_, head: string, name: string) =>
+    const served = (head: string, name: string): string =>
       // An import of types alone leaves only its braces.
-      /^import\s*\{[\s,]*\}\s*from\s*$/.test(head) ? '' : `${head}'${imported(name)}';`,
-    );
-    found.set(servedAs(path), served);
+      /^import\s*\{[\s,]*\}\s*from\s*$/.test(head) ? '' : `${head}'${imported(name)}';`;
+    // A library needs nothing. Of other lazy imports, such as a provider's, the page has no use.
+    const isLibrary = path.includes('node_modules/');
+    const linked = isLibrary ? code : code.replace(IMPORT, (_, head: string, name: string) => served(head, name));
+    const lazy = (whole: string, name: string): string => (isOfPage(name) ? `import('${imported(name)}')` : whole);
+    found.set(servedAs(path), isLibrary ? code : linked.replace(LATER, lazy));
   }
   return found;
 }
 
+/** The libraries of the page, which need no other. */
+const LIBRARY = /^highlight\.js\/lib\/(core|languages\/\w+)$/;
+
+function isOfPage(name: string): boolean {
+  return name === 'marked' || LIBRARY.test(name);
+}
+
 /** Where a package's own list of exports leads. */
 function sourceOf(name: string): string {
+  if (name === 'marked') return 'markdown/node_modules/marked/lib/marked.esm.js';
+  if (LIBRARY.test(name)) return `markdown/node_modules/${name}.js`;
   const [, folder, path] = /^@drover\/(\w+)\/(.+)$/.exec(name) ?? [];
-  if (folder === undefined) throw new Error(`the page can't import ${name}: it has to do without libraries`);
+  if (folder === undefined) throw new Error(`the page can't import ${name}: it is none of its libraries`);
   return `${folder}/src/${path}.ts`;
 }
 
 function servedAs(path: string): string {
   return path.replace(/\.ts$/, '.js');
+}
+
+function asModule(path: string, code: string): string {
+  if (path.endsWith('.ts')) return withoutTypes(code);
+  // highlight.js is CommonJS, and needs nothing but the module that it fills.
+  return LIBRARY.test(path.replace('markdown/node_modules/', '').replace(/\.js$/, ''))
+    ? `const module = { exports: {} };\n${code}\nexport default module.exports;\n`
+    : code;
 }
 
 // Node says of this function, once, that it may change. Whoever looks at a page can do nothing about it, and the

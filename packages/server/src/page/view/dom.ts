@@ -1,8 +1,8 @@
 // The few ways in which this page makes and changes elements, and the only place where it does.
 //
 // Nothing that a model, a tool or a file says is read as markup: text is only ever set as text, made visible
-// where it hides something, and an attribute has a name from this program and, where it leads somewhere, also
-// a value from it.
+// where it hides something, and an attribute has a name from this program. Where it leads somewhere, its value is
+// from this program too, or an address that safeLinkAddress let through.
 
 import { visible } from '../visible.ts';
 

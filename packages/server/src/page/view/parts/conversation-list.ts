@@ -4,6 +4,7 @@ import type { Conversation, Entry } from '../../conversation.ts';
 import { duration } from '../../words.ts';
 import { fill, GrowingText, h, mark, say, show, stateMark } from '../dom.ts';
 import { copyButton } from './copy.ts';
+import { MarkdownBody } from './markdown/markdown-body.ts';
 import { prose } from './prose.ts';
 
 const NEAR_END_PX = 60;
@@ -122,24 +123,35 @@ function newRow(entry: Entry): Pick<Row, 'element' | 'update'> {
       return { element: h('li', { class: 'note' }, text), update: (now) => say(text, now.text) };
     }
     case 'user':
+      return userRow();
     case 'said':
-      return saidRow(entry.kind);
+      return saidRow();
   }
 }
 
-function saidRow(kind: 'user' | 'said'): Pick<Row, 'element' | 'update'> {
+/** A prompt is shown as it was typed. */
+function userRow(): Pick<Row, 'element' | 'update'> {
   const body = h('div', { class: 'prose' });
-  const live = new GrowingText();
   let whole = '';
-  const copy = copyButton(kind === 'user' ? 'the prompt' : 'the answer', () => whole);
-  const who = h('div', { class: 'who' }, h('span', {}, kind === 'user' ? 'Asked' : 'Said'), copy);
-  body.append(live.node);
+  const copy = copyButton('the prompt', () => whole);
   return {
-    element: h('li', { class: kind }, who, body),
+    element: h('li', { class: 'user' }, h('div', { class: 'who' }, h('span', {}, 'Asked'), copy), body),
+    update: ({ text }) => {
+      whole = text;
+      body.replaceChildren(...prose(text));
+    },
+  };
+}
+
+function saidRow(): Pick<Row, 'element' | 'update'> {
+  const body = new MarkdownBody();
+  let whole = '';
+  const copy = copyButton('the answer', () => whole);
+  return {
+    element: h('li', { class: 'said' }, h('div', { class: 'who' }, h('span', {}, 'Said'), copy), body.element),
     update: ({ text, state }) => {
       whole = text;
-      if (state === 'open') live.set(text);
-      else body.replaceChildren(...prose(text));
+      body.set(text, state === 'open');
     },
   };
 }

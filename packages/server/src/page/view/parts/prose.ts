@@ -1,4 +1,4 @@
-// A model's text as paragraphs and code, split at fences and back-ticks only. Links and markup stay plain text.
+// A prompt as paragraphs and code, split at fences and back-ticks only. Links and markup stay plain text.
 
 import { h } from '../dom.ts';
 

@@ -4,6 +4,7 @@ import type { PlanAnswer } from '@drover/client/wire';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { words } from '../../app.ts';
 import { announce, button, fill, h, say, show } from '../../dom.ts';
+import { markdown } from '../markdown/markdown-body.ts';
 
 export type PlanAnswering = (answer: PlanAnswer) => Promise<void>;
 
@@ -83,5 +84,5 @@ function taskItem({ id, title, files, dependsOn, mode, prompt }: PlannedTask): H
     title,
     h('small', { class: 'quiet' }, ` ${facts.join(' · ')}`),
   );
-  return h('li', {}, h('details', {}, summary, h('p', { class: 'prose' }, prompt)));
+  return h('li', {}, h('details', {}, summary, markdown(prompt)));
 }

@@ -6,7 +6,7 @@ import type { RunFold } from '../../../run-fold.ts';
 import { cacheShare, clockTime, count, dollars, duration, timeLeft, tokensOf } from '../../../words.ts';
 import { button, h, mark, say, show, stateMark } from '../../dom.ts';
 import { copyButton } from '../copy.ts';
-import { prose } from '../prose.ts';
+import { markdown } from '../markdown/markdown-body.ts';
 
 /** `stopped`: it has no end, and nobody is at work on it. */
 export type RunStanding = 'loading' | 'live' | 'stopped' | 'ended';
@@ -104,7 +104,7 @@ function answerOf(answer: string): HTMLElement {
     h('span', {}, 'Result'),
     copyButton('the answer', () => answer),
   );
-  return h('div', {}, who, h('div', { class: 'prose' }, ...prose(answer)));
+  return h('div', {}, who, markdown(answer));
 }
 
 /** What to type next. */

@@ -3,6 +3,7 @@
 import type { TaskProgress } from '@drover/coordinator/view/state';
 import { count, dollars, duration } from '../../../words.ts';
 import { h } from '../../dom.ts';
+import { markdown } from '../markdown/markdown-body.ts';
 import { stateWord } from './task-list.ts';
 
 type Fact = readonly [name: string, value: string];
@@ -31,10 +32,10 @@ export function taskFacts({ reason, summary, files, plan }: TaskProgress, facts:
   const paths = files.map((file) => h('li', {}, h('code', {}, file)));
   return [
     ...(reason === undefined ? [] : [h('p', { class: 'problem' }, reason)]),
-    ...(summary === undefined ? [] : [h('p', { class: 'prose' }, summary)]),
+    ...(summary === undefined ? [] : [markdown(summary)]),
     h('dl', { class: 'facts' }, ...rows),
     ...(paths.length === 0 ? [] : [h('h3', {}, 'Files'), h('ul', { class: 'files' }, ...paths)]),
     h('h3', {}, 'What it was told'),
-    h('p', { class: 'prose' }, plan.prompt),
+    markdown(plan.prompt),
   ];
 }

@@ -3,8 +3,9 @@
 // Code in a language that is not loaded, or longer than the limit, stays plain.
 
 import type { HLJSApi, LanguageFn } from 'highlight.js';
-import type { Span } from './spans.ts';
-import { markdownSpan } from './spans.ts';
+
+/** `kind`: what highlight.js says it is, such as keyword or string; '' for plain text. */
+export type CodePiece = { readonly text: string; readonly kind: string };
 
 const CHARS_MAX = 50_000;
 
@@ -63,6 +64,14 @@ const ALIASES: Readonly<Record<string, string>> = {
   zsh: 'bash',
 };
 
+/** What a reader shows in a look of its own; a piece of any other kind is of the kind around it. */
+const KINDS = new Set(
+  (
+    'keyword built_in type literal number string regexp comment meta title section name attr attribute variable ' +
+    'addition deletion'
+  ).split(' '),
+);
+
 let core: HLJSApi | undefined;
 
 function highlightName(language: string): string {
@@ -88,48 +97,28 @@ async function registerHighlight(name: string, load: () => Loaded): Promise<void
   api.registerLanguage(name, language);
 }
 
-/** The lines of the code as spans, in colour if its language is loaded. */
-export function highlightCode(code: string, language: string): readonly (readonly Span[])[] {
+/** The lines of the code, in pieces with a kind if its language is loaded. */
+export function highlightCode(code: string, language: string): readonly (readonly CodePiece[])[] {
   const name = highlightName(language);
   if (core?.getLanguage(name) === undefined || code.length > CHARS_MAX)
-    return code.split('\n').map((line) => [markdownSpan(line)]);
+    return code.split('\n').map((text) => (text === '' ? [] : [{ text, kind: '' }]));
   return highlightedLines(core.highlight(code, { language: name, ignoreIllegals: true }).value);
 }
-
-const FORMATS: Readonly<Record<string, Span['formats']>> = {
-  keyword: ['magenta'],
-  built_in: ['cyan'],
-  type: ['cyan'],
-  literal: ['yellow'],
-  number: ['yellow'],
-  string: ['green'],
-  regexp: ['green'],
-  comment: ['dim'],
-  meta: ['dim'],
-  title: ['blue'],
-  section: ['blue'],
-  name: ['blue'],
-  attr: ['cyan'],
-  attribute: ['cyan'],
-  variable: ['cyan'],
-  addition: ['green'],
-  deletion: ['red'],
-};
 
 const ESCAPES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#x27': "'" };
 
 /** Reads the markup that highlight.js makes: nested spans with a class, and five escaped characters. */
-function highlightedLines(markup: string): readonly (readonly Span[])[] {
-  const lines: Span[][] = [[]];
-  const open: Span['formats'][] = [];
+function highlightedLines(markup: string): readonly (readonly CodePiece[])[] {
+  const lines: CodePiece[][] = [[]];
+  const open: string[] = [];
   for (const [piece, name] of markup.matchAll(/<span class="(?:hljs-)?([\w-]+)[^"]*">|<\/span>|[^<]+/g)) {
     if (piece === '</span>') open.pop();
-    else if (name !== undefined) open.push(FORMATS[name] ?? open.at(-1) ?? []);
+    else if (name !== undefined) open.push(KINDS.has(name) ? name : (open.at(-1) ?? ''));
     else {
       const text = piece.replaceAll(/&(\w+|#x27);/g, (whole, escaped: string) => ESCAPES[escaped] ?? whole);
       text.split('\n').forEach((line, at) => {
         if (at > 0) lines.push([]);
-        if (line !== '') lines.at(-1)?.push(markdownSpan(line, open.at(-1) ?? []));
+        if (line !== '') lines.at(-1)?.push({ text: line, kind: open.at(-1) ?? '' });
       });
     }
   }
