@@ -74,7 +74,8 @@ export class Keyboard {
     else if (name === 'paste-end') this.#endPaste();
     else if (this.#pasted !== undefined) this.#paste(typed, name);
     else {
-      const [ctrl, meta] = [pressed.ctrl === true || name === '\\', pressed.meta === true];
+      // Node reports the Esc key alone as one with Alt.
+      const [ctrl, meta] = [pressed.ctrl === true || name === '\\', pressed.meta === true && name !== 'escape'];
       this.#hear({ name, ctrl, meta, text: ctrl || meta ? '' : printableKey(typed) });
     }
   };

@@ -6,7 +6,9 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ChatDesk, KEYS } from './chat-desk.ts';
 
-const BROKEN = JSON.stringify({ type: 'error', error: { type: 'invalid_request_error', message: 'broken' } });
+const BROKEN = JSON.stringify({ type: 'error', error: { type: 'api_error', message: 'Internal server error' } });
+// The API asks for a longer pause than drover waits, so the turn ends at once.
+const FAILING = { status: 500, contentType: 'application/json', headers: { 'retry-after': '300' }, body: BROKEN };
 const YES = { otherwise: { text: 'Yes.' } };
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
@@ -134,7 +136,7 @@ test('a turn that an API error ends is continued with its whole history', async 
     answers: [
       { calls: [{ name: 'read', args: { path: 'auth.go' } }] },
       { calls: [{ name: 'edit', args: { path: 'auth.go', old: 'old', new: 'new' } }] },
-      { raw: { status: 400, contentType: 'application/json', body: BROKEN } },
+      { raw: FAILING },
       { text: 'Refactored.' },
     ],
   });

@@ -52,6 +52,7 @@ test.each(LOOKS)('a user selects, opens, steers and reads the diff of a task, %s
   await run.press('l');
   await run.see('alpha · log', 'task_message_delivered');
   await run.press(KEY.escape);
+  await run.see(/^(?![^]*alpha · log)/);
   await run.allow('end');
   expect(await run.ended).toBe(0);
   expect(desk.delivered((await run.records())[0]?.['run'] as string)).toMatchObject({ 'made.txt': 'two  spaces' });

@@ -80,6 +80,13 @@ test('a cache miss of a worker is reported with the first difference', async () 
   ]);
 });
 
+test('a refused request is no cache miss', async () => {
+  const refused = { fault: { fault: 'status', status: 400, message: 'no such model' } } as const;
+  const desk = await RunDesk.with(planned({ one: { answers: [refused] } }));
+  const { events } = await desk.run(['run', 'do one thing']);
+  expect(events.filter(({ type }) => type === 'warning')).toEqual([]);
+});
+
 test('a provider without a cache causes no report', async () => {
   const script = planned({ one: { answers: [says('there is nothing to do')] } });
   const desk = await RunDesk.with({ ...script, cache: { enabled: false } });

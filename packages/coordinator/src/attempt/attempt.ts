@@ -20,7 +20,7 @@ import type { PlannedTask } from '@drover/protocol/plan';
 import type { ToolServers } from '@drover/core/tools/served/tool-servers';
 import type { RunTask, TaskSpec } from '@drover/core/task/task';
 import type { TaskOutcome } from '@drover/protocol/outcomes';
-import { NO_USAGE } from '@drover/core/model/spending/usage';
+import { NO_USAGE, spentTokensOf } from '@drover/core/model/spending/usage';
 import type { RunAdmission } from '../admission/admission.ts';
 import { seedAssignment, beginningOfSeed, firstSeedDifference, type Seed } from '../plan/seed.ts';
 import { resumeAttemptFrom, runMovingAttempt } from './moving.ts';
@@ -343,7 +343,8 @@ function openAttemptLink(context: AttemptContext, given: AttemptOptions, workspa
       if (!isOpen) return;
       if (event.type === 'message_start' && event.role === 'assistant') onAnswer();
       context.tell(relabelAttemptEvent(event, worker), { ...place, ...step });
-      if (event.type !== 'usage' || isMeasured) return;
+      // A refused request has read no prompt.
+      if (event.type !== 'usage' || isMeasured || spentTokensOf(event.usage) === 0) return;
       isMeasured = true;
       const miss = context.caches() && event.usage.cacheRead === 0 ? seedCacheMiss(given) : undefined;
       if (miss !== undefined) context.tell({ type: 'warning', message: miss }, { ...place, ...step });
