@@ -222,6 +222,8 @@ export class Operator {
     if (this.#confirming !== undefined)
       return { text: `${this.#confirming.words} y yes, any other key no`, format: 'yellow' };
     if (this.#notice !== undefined) return { text: this.#notice, format: 'yellow' };
+    if (this.#options.questions?.current !== undefined)
+      return { text: dashboardKeyHint('question', columns), format: 'yellow' };
     return {
       text: dashboardKeyHint(this.#options.panels.opened === undefined ? 'list' : 'panel', columns),
       format: 'dim',

@@ -109,6 +109,11 @@ test('questions wait in a panel under live rows, each answered by its own key', 
   expect(first).toContain('always: allows shell with exactly this, for every worker, until this run ends');
   const [one, two] = first.includes('echo one && echo two') ? ['alpha', 'beta'] : ['beta', 'alpha'];
   expect(first).toContain(`${one} asks`);
+  // However little of the question fits, its keys are there.
+  run.terminal.resize({ columns: 40, rows: 9 });
+  await run.see(/ 2 mo…[^]*\ny once · a always · n no/);
+  run.terminal.resize({ columns: 90, rows: 30 });
+  await run.see('always: allows');
   const moved = /gamma +thinking +\d+s/.exec(first)?.[0];
   await run.see(new RegExp(`^(?![^]*${moved})[^]*1 of 2 questions`));
   const answer = async (task: string) => {

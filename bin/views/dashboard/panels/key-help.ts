@@ -36,8 +36,21 @@ const SHORTER = [
 ];
 const SHORTER_IN_PANEL = ['↑↓ scroll · Esc close · s message · ? keys', '↑↓ scroll · Esc close · ? keys'];
 
+const ANSWERS = [
+  'y once · a always for this run · n no · w no, with words for the worker · PgDn reads on · ? keys',
+  'y once · a always for this run · n no · w no, with words · ? keys',
+  'y once · a always · n no · w no, with words',
+  'y once · a always · n no',
+];
+
+const HINTS = {
+  list: [LIST_HINT, ...SHORTER],
+  panel: [PANEL_HINT, ...SHORTER_IN_PANEL],
+  question: ANSWERS,
+};
+
 /** As many keys as fit into a line. */
-export function dashboardKeyHint(where: 'list' | 'panel', columns: number): string {
-  const hints = where === 'list' ? [LIST_HINT, ...SHORTER] : [PANEL_HINT, ...SHORTER_IN_PANEL];
+export function dashboardKeyHint(where: keyof typeof HINTS, columns: number): string {
+  const hints = HINTS[where];
   return hints.find((hint) => hint.length <= columns) ?? '? keys';
 }

@@ -1,9 +1,9 @@
-// A question of a worker as rows: the whole command, why it is asked, what "always" would allow, and the keys.
+// A question of a worker as rows: the whole command, why it is asked, and what "always" would allow.
 
 import type { Question } from '@drover/core/agent/calls/calls';
 import type { Style } from '../../text/style.ts';
 import { alwaysText, questionText } from '../../text/question-text.ts';
-import { textCell, cutText, widthOfText, writeOutControls } from '../../text/terminal-text.ts';
+import { textCell, widthOfText, writeOutControls } from '../../text/terminal-text.ts';
 
 export type QuestionPage = { readonly columns: number; readonly style: Style };
 
@@ -17,7 +17,6 @@ export function questionRows(question: Question, { columns, style }: QuestionPag
     ...command.map((line) => style('bold', indent + line)),
     ...breakQuestionText(`why: ${writeOutControls(why)}`, columns),
     ...breakQuestionText(`always: allows ${alwaysText(question)}, for every worker, until this run ends`, columns),
-    style('yellow', cutText('y once · a always for this run · n no · w no, with words for the worker', columns)),
   ];
 }
 
