@@ -9,7 +9,6 @@ import { homedir } from 'node:os';
 import { DroverError, UsageError } from '@drover/core/errors';
 import type { ListedCommand } from './start/command-line.ts';
 import { helpWordsAsFlags, exitCodeTable, isAboutExitCodes } from './help/plain-forms.ts';
-import { boundHeap } from './start/bound-heap.ts';
 import { exitCodeOfFailure, exitCodeOfStop, exitCode } from './start/exit-code.ts';
 import {
   printError,
@@ -29,6 +28,8 @@ const STOP_MS_MAX = 2_000;
 // How long a stop waits for a stalled stdout reader.
 const UNREAD_MS_MAX = 1_000;
 const FLUSH_MS_MAX = 1_000;
+// Loading what bounds the heap takes 5 ms, which the first request need not wait for.
+const HEAP_BOUND_MS = 300;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** In the order of the help. */
@@ -317,7 +318,7 @@ export async function runProcess(): Promise<void> {
     await print(io.stderr, `drover needs Node ${NODE_MIN} or newer; this is Node ${process.versions.node}.\n`);
     process.exit(exitCode.usage);
   }
-  boundHeap();
+  setTimeout(() => void import('./start/bound-heap.ts').then(({ boundHeap }) => boundHeap()), HEAP_BOUND_MS).unref();
   const code = await main(process.argv.slice(2), io);
   await flushOutputs(io);
   process.exit(code);
