@@ -27,19 +27,17 @@ export const hosts = defineCommand({
     await checkQueue(queue);
     const found = await listHostsAtQueue(queue);
     if (json) {
-      const rows = found.map(({ id, name, version, slots, labels, work }) =>
-        jsonViewText({ id, name, version, slots, labels, work }),
-      );
+      const rows = found.map(({ address: _, ...host }) => jsonViewText(host));
       await print(io.stdout, rows.map((row) => `${row}\n`).join(''));
     } else if (found.length === 0) {
       await print(io.stdout, 'No hosts are there. Start one with drover worker --queue …\n');
     } else {
-      const rows = found.map(({ name, version, slots, labels, work }) => [
+      const rows = found.map(({ name, version, slots, labels, work, idle }) => [
         name,
         version,
         `${work.length}/${slots}`,
         labels.join(', '),
-        work.map(({ task }) => task).join(', '),
+        idle === undefined ? work.map(({ task }) => task).join(', ') : `none: ${idle}`,
       ]);
       const style = textStyle(io.stdout, io.env);
       await print(

@@ -3,6 +3,7 @@
 import { UsageError } from '@drover/core/errors';
 import { defineCommand, flagOption, listOption, parseNonEmpty, valueOption } from '../start/command.ts';
 import { openDiagnostics } from '../diagnostics.ts';
+import { runOptions } from '../run/run-options.ts';
 import { agentOptions } from '../session/agent-options.ts';
 import { servedRuleOptions } from '../permission/rule-options.ts';
 import { parseCount } from '../start/quantities.ts';
@@ -12,6 +13,7 @@ const PORT_MAX = 65_535;
 const NAME = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i;
 
 const { model, log, yes, sandbox, net, writable, steps, budget, mcp } = agentOptions;
+const { queue, local } = runOptions;
 
 export const serve = defineCommand({
   options: {
@@ -42,6 +44,8 @@ export const serve = defineCommand({
     steps,
     budget,
     mcp,
+    queue,
+    local,
   },
   examples: [
     ['drover serve', 'Serve this folder and print the address of the page'],
@@ -65,6 +69,7 @@ export const serve = defineCommand({
           steps: args.steps,
           budget: args.budget,
           mcp: args.mcp,
+          hosts: args,
           diagnostics,
           io,
         },

@@ -48,8 +48,10 @@ export type CheckedRun = {
 export async function checkHosts(wish: HostsWish, run: CheckedRun): Promise<number> {
   const { checkQueue } = await import('@drover/hosts/line/redis');
   await checkQueue(wish);
-  const hosts = await listHostsAtQueue(wish);
-  checkHostVersions(hosts, (await import('@drover/hosts/messages')).PROTOCOL);
+  const version = await ownVersion();
+  const all = await listHostsAtQueue(wish);
+  checkHostVersions(all, version);
+  const hosts = all.filter((host) => host.version === version);
   checkHostLabels(hosts, run.tasks);
   await checkRepositorySizeForHosts(run);
   return hosts.reduce((sum, { slots }) => sum + slots, 0);
@@ -76,12 +78,17 @@ export async function listHostsAtQueue(wish: Pick<HostsWish, 'url' | 'key'>): Pr
   }
 }
 
-function checkHostVersions(hosts: readonly PresentHost[], protocol: number): void {
-  if (hosts.length === 0 || hosts.some((host) => host.protocol === protocol)) return;
-  const versions = [...new Set(hosts.map((host) => `${host.version} (protocol ${host.protocol})`))].join(', ');
+function checkHostVersions(hosts: readonly PresentHost[], own: string): void {
+  if (hosts.length === 0 || hosts.some(({ version }) => version === own)) return;
+  const versions = [...new Set(hosts.map(({ version }) => version))].join(' and ');
   throw new UsageError(
-    `the hosts at this queue run drover ${versions}, and this one speaks protocol ${protocol}: install the same version on both sides`,
+    `the hosts at this queue run drover ${versions}, and this one is ${own}: install the same version on both sides`,
   );
+}
+
+/** The version of drover. Only hosts of the same one are given work. */
+export async function ownVersion(): Promise<string> {
+  return (await import('../../package.json', { with: { type: 'json' } })).default.version;
 }
 
 function checkHostLabels(hosts: readonly PresentHost[], tasks: readonly PlannedTask[]): void {
@@ -123,7 +130,7 @@ export async function loadHostedWorkspaces(): Promise<(fleet: Fleet, run: Hosted
 
 export async function openFleet(wish: HostsWish, run: string, onDiagnostic: Diagnose): Promise<Fleet> {
   const { Fleet } = await import('@drover/hosts/placing/fleet');
-  const fleet = new Fleet(wish, { run, onDiagnostic });
+  const fleet = new Fleet(wish, { run, version: await ownVersion(), onDiagnostic });
   await fleet.opened();
   return fleet;
 }

@@ -21,7 +21,7 @@ import { type SandboxArgs, readSandboxWish, type SandboxWish } from '../sandbox/
 import { exitCode } from '../start/exit-code.ts';
 import { loadSettings, type Settings } from '../start/settings.ts';
 import { watchForStopSignal } from '../stop.ts';
-import { hostsFolder } from './open-fleet.ts';
+import { hostsFolder, ownVersion } from './open-fleet.ts';
 
 const ID_BYTES = 6;
 
@@ -58,7 +58,7 @@ export async function serveHost(args: HostArgs, io: Io): Promise<number> {
     ...(args.name !== undefined && { name: args.name }),
     slots: args.slots,
     labels: args.labels,
-    version: (await import('../../package.json', { with: { type: 'json' } })).default.version,
+    version: await ownVersion(),
     home: settings.home,
     env,
     runTask: workers.run,

@@ -122,7 +122,8 @@ export async function startRun(
   });
   if (containment.notice !== undefined) await printError(io, containment.notice);
   const hosts = readHostsWish(args, settings);
-  const work = hosts === undefined ? run : await hostedRunSettings({ hosts, args, run, tasks, repository, settings });
+  const { workers } = args;
+  const work = await settingsWithHosts({ hosts, workers, run, tasks: tasks ?? [], repository, settings });
   const view = await openRunView(args, io);
   const diagnostics = await openDiagnostics(io, args.log);
   const [{ carryRun }, companion] = await Promise.all([
@@ -158,16 +159,18 @@ export async function startRun(
   }
 }
 
-type HostedStart = Pick<Start, 'run' | 'tasks' | 'repository' | 'settings'> & {
-  readonly hosts: HostsWish;
-  readonly args: RunArgs;
+type HostedStart = Pick<Start, 'run' | 'repository' | 'settings'> & {
+  readonly hosts: HostsWish | undefined;
+  readonly workers: number | undefined; // as the user said it
+  readonly tasks: readonly PlannedTask[];
 };
 
 /** Throws UsageError if the run could not work with its hosts. By default it does as many tasks at once as they can. */
-async function hostedRunSettings({ hosts, args, run, tasks, repository, settings }: HostedStart): Promise<RunSettings> {
-  const { env } = settings;
-  const slots = await checkHosts(hosts, { repository, base: run.base, tasks: tasks ?? [], env });
-  return { ...run, workers: args.workers ?? Math.min(WORKERS_MAX, Math.max(1, slots + hosts.local)) };
+export async function settingsWithHosts({ hosts, workers, run, tasks, ...at }: HostedStart): Promise<RunSettings> {
+  if (hosts === undefined) return run;
+  const { repository, settings } = at;
+  const slots = await checkHosts(hosts, { repository, base: run.base, tasks, env: settings.env });
+  return { ...run, workers: workers ?? Math.min(WORKERS_MAX, Math.max(1, slots + hosts.local)) };
 }
 
 /** Throws UsageError for an output file that can't be written, before anything is spent. */

@@ -20,7 +20,7 @@ import type { Io, StopListener } from '../io.ts';
 import { parseBudget, parseDuration } from '../start/quantities.ts';
 import { carryRun } from '../run/running.ts';
 import { type RunArgs, untypedRunArgs } from '../run/run-options.ts';
-import { newRunSettings, type Start, openRunSurroundings } from '../run/start-run.ts';
+import { newRunSettings, settingsWithHosts, type Start, openRunSurroundings } from '../run/start-run.ts';
 import { silentView } from '../views/silent.ts';
 import type { RunView } from '../views/view.ts';
 import type { ServeWishes } from './wishes.ts';
@@ -33,7 +33,16 @@ export async function serveRun(wanted: RunWanted, wishes: ServeWishes): Promise<
   const around = await openRunSurroundings(wanted.cwd, io);
   const { goal, approve = false } = wanted;
   const run = await newRunSettings(servedRunArgs(wanted, wishes), { goal, tasks: undefined }, around, io);
-  return carryServedRun({ ...around, id: newId('run'), run, tasks: undefined }, { wishes, io, stops, approve });
+  return carryServedRun(
+    { ...around, id: newId('run'), run, tasks: undefined },
+    {
+      wishes,
+      io,
+      stops,
+      approve,
+      workers: wanted.workers,
+    },
+  );
 }
 
 /** Resumes a run, or retries tasks of it. */
@@ -53,12 +62,15 @@ type Carrying = {
   readonly io: Io;
   readonly stops: ReadonlySet<StopListener>;
   readonly approve: boolean;
+  /** Tasks at once, if the client has said it. */
+  readonly workers?: number | undefined;
 };
 
-async function carryServedRun(start: Start, { wishes, io, stops, approve }: Carrying): Promise<HostedRun> {
+async function carryServedRun(start: Start, { wishes, io, stops, approve, workers }: Carrying): Promise<HostedRun> {
   const { id, run, planned = [], read, settings, repository, project, extensions, shared } = start;
   checkPlannedAgents(planned, extensions);
-  const { diagnostics } = wishes;
+  const { diagnostics, hosts } = wishes;
+  const place = { hosts, workers, run, tasks: planned, repository, settings };
   const questions = new Questions(() => undefined);
   const plans = new PlanQuestion();
   const control = new RunControl();
@@ -66,7 +78,8 @@ async function carryServedRun(start: Start, { wishes, io, stops, approve }: Carr
   const carried = carryRun(
     {
       id,
-      settings: run,
+      settings: await settingsWithHosts(place),
+      ...(hosts !== undefined && { hosts }),
       repository,
       extensions,
       models: chooseRunModels(run, [...planned, ...extensions.agents], { settings, top: repository.top }),

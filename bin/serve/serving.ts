@@ -9,6 +9,7 @@ import { hostsAt, isLoopback } from '@drover/server/http/guard';
 import { listen, type Listening } from '@drover/server/http/listen';
 import { pageAsset } from '@drover/server/page/assets';
 import { Tickets } from '@drover/server/http/ticket';
+import { readHostsWish } from '../hosts/open-fleet.ts';
 import { chooseModel } from '../model/model-choice.ts';
 import { tellDefaultModel } from '../model/model-names.ts';
 import { openProvider } from '../model/open-provider.ts';
@@ -40,13 +41,15 @@ export async function runServer({ cwd, address, port, names, json }: Where, type
   const settings = await loadSettings(io, root);
   await tellDefaultModel(typed.model, settings, io);
   if (typed.model !== undefined) await checkServeModel(typed.model, settings, io);
+  const hosted = readHostsWish(typed.hosts, settings);
+  if (hosted !== undefined) await (await import('@drover/hosts/line/redis')).checkQueue(hosted);
   const wish = readSandboxWish(typed.sandbox, { settings, cwd: io.cwd, root });
   const containment = await openContainment(wish, { io, state: settings.home, root, project: root });
   const { notice } = containment;
   diagnoseSandbox(containment, typed.diagnostics);
   for (const warning of [...settings.warnings, ...(notice === undefined ? [] : [notice])])
     await printError(io, warning);
-  const wishes = { ...typed, containment };
+  const wishes = { ...typed, containment, hosts: hosted };
   const { version } = (await import('../../package.json', { with: { type: 'json' } })).default;
   const { token, path } = await openServerToken(settings.home);
   const tickets = new Tickets();

@@ -1,7 +1,9 @@
 // The flags of `drover serve`, which apply to all its sessions and runs.
 
 import type { Rule } from '@drover/core/permission/rules';
+import type { HostsWish } from '../hosts/open-fleet.ts';
 import type { Diagnostics } from '../diagnostics.ts';
+import type { RunArgs } from '../run/run-options.ts';
 import type { Io } from '../io.ts';
 import type { Budget } from '../start/quantities.ts';
 import type { Containment } from '../sandbox/containment.ts';
@@ -15,9 +17,13 @@ export type ServeWishes = {
   readonly steps: number | undefined;
   readonly budget: Budget | undefined; // of each session, and of each run that says nothing else
   readonly mcp: readonly string[]; // files of --mcp
+  readonly hosts: HostsWish | undefined; // for tasks of runs
   readonly diagnostics: Diagnostics;
   readonly io: Io;
 };
 
 /** As typed: the folder that is served decides what they mean. */
-export type TypedWishes = Omit<ServeWishes, 'containment'> & { readonly sandbox: SandboxArgs };
+export type TypedWishes = Omit<ServeWishes, 'containment' | 'hosts'> & {
+  readonly sandbox: SandboxArgs;
+  readonly hosts: Pick<RunArgs, 'queue' | 'local'>;
+};

@@ -39,7 +39,8 @@ export class Program {
   /** Waits until the program has printed this text. */
   async printed(text: string): Promise<void> {
     while (!this.stdout.includes(text)) {
-      if (this.child.exitCode !== null) throw new Error(`ended without printing ${text}: ${this.stdout}${this.stderr}`);
+      if (this.child.exitCode !== null || this.child.signalCode !== null)
+        throw new Error(`ended without printing ${text}: ${this.stdout}${this.stderr}`);
       await Promise.race([once(this.child.stdout, 'data'), this.#closed]);
     }
   }

@@ -11,6 +11,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { HostsDesk } from '../support/hosts/hosts-desk.ts';
 import { Redis, withRedis } from '../support/hosts/redis.ts';
 import { planned, submits } from '../support/run/run-desk.ts';
+import pack from '../../package.json' with { type: 'json' };
 import { proves } from '../support/proves.ts';
 
 const LOOK_MS = 20;
@@ -44,7 +45,7 @@ withRedis('refused messages', () => {
     const queues = new PlacementQueues(queue, new Signer(undefined));
     onTestFinished(() => queues.close(() => false));
     const job = { run: 'run_x', task: 'one', attempt: 1, epoch: 1, coordinator: inboxOf('nobody'), digest: '' };
-    await queues.offer(queueName([]), job);
+    await queues.offer(queueName(pack.version, []), job);
     await host.printed('refused a message of run_x');
   });
 
@@ -74,7 +75,7 @@ withRedis('refused messages', () => {
     const diagnosed: string[] = [];
     const fleet = new Fleet(
       { url: redis.url, key: undefined },
-      { run: 'run_x', onDiagnostic: (message) => diagnosed.push(message) },
+      { run: 'run_x', version: pack.version, onDiagnostic: (message) => diagnosed.push(message) },
     );
     onTestFinished(() => fleet.close(true));
     await fleet.opened();

@@ -11,9 +11,6 @@ import type { Identity, ObjectFormat } from '@drover/coordinator/git/repository'
 import type { Rule } from '@drover/core/permission/rules';
 import type { SandboxMode } from '@drover/protocol/run';
 
-/** The version of this vocabulary. Hosts of another one are not given work. */
-export const PROTOCOL = 1;
-
 /** Job of the queue: one placement of one attempt. */
 export type Job = {
   readonly run: string;

@@ -15,9 +15,10 @@ const HOST = z.object({
   id: z.string(),
   name: z.string(),
   address: z.string(), // of its inbox
-  version: z.string(),
-  protocol: z.number(),
+  version: z.string(), // of drover
   slots: z.number(),
+  /** Why it takes no work now. */
+  idle: z.optional(z.string()),
   labels: z.array(z.string()),
   /** The attempts that it works on. */
   work: z.array(z.object({ run: z.string(), task: z.string(), attempt: z.number() })),
@@ -39,6 +40,11 @@ export async function announce(redis: Connection, signer: Signer, host: PresentH
 
 export async function retract(redis: Connection, id: string): Promise<void> {
   await redis.del(HOST_KEY + id);
+}
+
+/** Whether a coordinator of this version can give the host tasks with these labels. */
+export function isFit(host: PresentHost, version: string, labels: readonly string[]): boolean {
+  return host.version === version && labels.every((label) => host.labels.includes(label));
 }
 
 export type Presence = { readonly hosts: readonly PresentHost[]; readonly unsigned: number };

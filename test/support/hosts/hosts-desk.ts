@@ -2,6 +2,7 @@
 
 import { join } from 'node:path';
 import type { Shown } from '@drover/core/bus';
+import type { Recorded } from '@drover/protocol/events';
 import type { Answer, Script } from '@drover/rehearsal/script';
 import { type Ended, Program } from '../../cli/program.ts';
 import { planned, RunDesk, type ScriptedTask, submits, told, type RanRun } from '../run/run-desk.ts';
@@ -13,6 +14,7 @@ export type HostWish = {
   readonly env?: Readonly<Record<string, string>>;
   readonly url?: string;
   readonly home?: string;
+  readonly args?: readonly string[];
   /** A program to run in place of Node, which gets its arguments. */
   readonly node?: string;
 };
@@ -45,12 +47,20 @@ export class HostsDesk {
   /** A host that takes work. Commands run in the open: the sandbox has tests of its own. */
   async host(
     name: string,
-    { slots = 3, labels = [], env = {}, url = this.redis.url, home = this.homeOf(name), node }: HostWish = {},
+    {
+      slots = 3,
+      labels = [],
+      env = {},
+      url = this.redis.url,
+      home = this.homeOf(name),
+      args = [],
+      node,
+    }: HostWish = {},
   ): Promise<Program> {
     const flags = ['--queue', url, '--name', name, '--slots', `${slots}`, '--sandbox', 'off'];
     const marked = labels.flatMap((label) => ['--label', label]);
     const options = { env: { DROVER_HOME: home, ...env }, ...(node !== undefined && { node }) };
-    const host = new Program(['worker', ...flags, ...marked], this.desk.folder, options);
+    const host = new Program(['worker', ...flags, ...marked, ...args], this.desk.folder, options);
     await host.printed('takes work');
     return host;
   }
@@ -92,6 +102,6 @@ export function eventsIn({ stdout }: Pick<Ended, 'stdout'>): readonly Shown[] {
 }
 
 /** The names of hosts that took placements, in order. */
-export function hostsOf(events: readonly Shown[]): readonly string[] {
+export function hostsOf(events: readonly Recorded[]): readonly string[] {
   return events.flatMap((event) => (event.type === 'placement' && event.state === 'accepted' ? [event.host.name] : []));
 }

@@ -4,6 +4,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Shown } from '@drover/core/bus';
 import { startRehearsal } from '@drover/rehearsal/server';
 import type { Answer } from '@drover/rehearsal/script';
 import { expect, onTestFinished } from 'vitest';
@@ -27,6 +28,8 @@ export type Expected = {
   readonly hosts: readonly string[];
   /** Answers that were asked for again. */
   readonly again?: number;
+  /** Default: the whole one. */
+  readonly tree?: Readonly<Record<string, string>>;
 };
 
 export class Scene {
@@ -75,7 +78,11 @@ export class Scene {
   }
 
   /** Checks the end of the run: the tree, the effects, the answers, the hosts, and that nothing is left. */
-  async expectWhole(run: Program, { hosts, again = 0 }: Expected, left: readonly Program[]): Promise<void> {
+  async expectWhole(
+    run: Program,
+    { hosts, again = 0, tree = WHOLE }: Expected,
+    left: readonly Program[],
+  ): Promise<readonly Shown[]> {
     const ended = await run.ended();
     const ms = performance.now() - this.#brokenAt;
     const { desk, redis } = this.hosts;
@@ -86,7 +93,7 @@ export class Scene {
     expect(end?.tasks.map(({ status, attempts }) => ({ status, attempts }))).toEqual([
       { status: 'landed', attempts: 1 },
     ]);
-    expect(desk.delivered(id)).toEqual(WHOLE);
+    expect(desk.delivered(id)).toEqual(tree);
     expect((await readFile(this.#effects, 'utf8')).trim().split('\n')).toEqual(WORDS);
     expect(desk.server.requests.length).toBe(REQUESTS + again);
     expect(hostsOf(events)).toEqual(hosts);
@@ -101,5 +108,6 @@ export class Scene {
     process.stdout.write(
       `${currentTestName}: ended ${(ms / 1_000).toFixed(1)} s after the fault began, ${moves} moves, ${again} answers again\n`,
     );
+    return events;
   }
 }

@@ -31,7 +31,15 @@ export async function servedApp({ given, home, root, wishes, bounds = {} }: Serv
     about: () => diagnostics,
     close: async () => undefined,
   };
-  const typed = { model: undefined, rules: [], yes: true, steps: undefined, budget: undefined, mcp: [] };
+  const typed = {
+    model: undefined,
+    rules: [],
+    yes: true,
+    steps: undefined,
+    budget: undefined,
+    mcp: [],
+    hosts: undefined,
+  };
   const host = openServeHost({ ...typed, containment, diagnostics, io, ...wishes }, { root, version: '0.0.0-test' });
   const app = createApp(host, { token: TOKEN, hosts: () => [ADDRESS], bounds });
   onTestFinished(() => app.close());

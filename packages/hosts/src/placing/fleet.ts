@@ -13,10 +13,16 @@ import { Mailbox } from '../line/mailbox.ts';
 import { connect, type Connection, isReady, type QueueAddress } from '../line/redis.ts';
 import { Signer } from '../line/signature.ts';
 import type { FromHost, Note, ToHost } from '../messages.ts';
-import { inboxOf, listHosts, listKeys, PRESENCE_EVERY_MS, type PresentHost } from '../presence.ts';
+import { inboxOf, isFit, listHosts, listKeys, PRESENCE_EVERY_MS, type PresentHost } from '../presence.ts';
 import { hostQueueName, PlacementQueues, queueName } from './queue.ts';
 
 const CHECK_EVERY_MS = 1_000;
+
+export type FleetOptions = {
+  readonly run: string;
+  readonly version: string; // hosts of another one are not given work
+  readonly onDiagnostic: Diagnose;
+};
 
 export type Opened = {
   readonly line: string;
@@ -31,6 +37,7 @@ type Working = { readonly address: string; readonly broken: (why: string) => voi
 export class Fleet {
   readonly queues: PlacementQueues;
   readonly address: string;
+  readonly version: string; // of drover
   readonly #run: string;
   readonly #signer: Signer;
   readonly #redis: Connection;
@@ -43,8 +50,9 @@ export class Fleet {
   readonly #timers: readonly NodeJS.Timeout[];
   #hosts: readonly PresentHost[] = [];
 
-  constructor(queue: QueueAddress, { run, onDiagnostic }: { readonly run: string; readonly onDiagnostic: Diagnose }) {
+  constructor(queue: QueueAddress, { run, version, onDiagnostic }: FleetOptions) {
     this.#run = run;
+    this.version = version;
     this.#onDiagnostic = onDiagnostic;
     this.#signer = new Signer(queue.key);
     this.#redis = connect(queue);
@@ -98,9 +106,9 @@ export class Fleet {
   }
 
   wake(queue: string, labels: readonly string[]): void {
-    for (const { address, labels: own } of this.#hosts)
-      if (labels.every((label) => own.includes(label)))
-        this.#mailbox.note(address, { type: 'wake', queue, labels: [...labels] } satisfies Note);
+    for (const host of this.#hosts)
+      if (isFit(host, this.version, labels))
+        this.#mailbox.note(host.address, { type: 'wake', queue, labels: [...labels] } satisfies Note);
   }
 
   open({ line, from, hear, broken }: Opened): Line<FromHost, ToHost> {
@@ -127,7 +135,7 @@ export class Fleet {
       // A lost host does not clear its own inbox.
       if (!isThere(address)) await this.#mailbox.remove(address);
     }
-    const waited = new Set([...hosts.map(({ id }) => hostQueueName(id)), ...(hosts.length > 0 ? [queueName([])] : [])]);
+    const waited = new Set(hosts.flatMap(({ id, version }) => [hostQueueName(id), queueName(version, [])]));
     await this.queues.close((name) => waited.has(name));
     await this.#mailbox.close();
     this.#redis.disconnect();

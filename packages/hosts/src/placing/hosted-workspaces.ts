@@ -20,6 +20,7 @@ import { EarlierPlacements } from './earlier.ts';
 import type { Fleet } from './fleet.ts';
 import { HostedAttempt, type HostedWish, type Placed, type Placing } from './hosted-attempt.ts';
 import { type Checkpoint, Placement } from './placement.ts';
+import { isFit, type PresentHost } from '../presence.ts';
 import { hostQueueName, queueName } from './queue.ts';
 
 const HELLO_MS_MAX = 10_000;
@@ -102,9 +103,9 @@ export class HostedWorkspaces {
   async #place(placing: Placing, onCheckpoint: (checkpoint: Checkpoint) => void): Promise<Placed> {
     const { wish } = placing;
     const { signal } = wish;
-    let refusal = '';
-    let next = placing;
-    for (let refusals = 0; refusals < REFUSALS_MAX;) {
+    const refused = new Map<string, string>(); // why, by host
+    let next: Placing | undefined = placing;
+    for (let refusals = 0; next !== undefined;) {
       const { job, order } = await this.#raise(next);
       const placement = await this.#offer({ job, order, placing: next }, onCheckpoint);
       if (signal.aborted) {
@@ -121,12 +122,26 @@ export class HostedWorkspaces {
         tell({ type: 'placement', state: 'accepted', epoch, host: placement.host, workspace: path }, placeOf(wish));
         return { placement, epoch, path };
       } catch (error) {
-        refusal = error instanceof Error ? error.message : String(error);
-        this.#tellLost(wish, job.epoch, { host: placement.host, reason: refusal });
+        const reason = error instanceof Error ? error.message : String(error);
+        this.#tellLost(wish, job.epoch, { host: placement.host, reason });
         refusals += 1;
+        refused.set(placement.host.id, reason);
+        const other = this.#otherHost(wish, refused);
+        if (other !== undefined) next = { ...anywhere, host: other };
+        else if (refusals >= REFUSALS_MAX) next = undefined;
       }
     }
-    throw new DroverError({ kind: 'workspace.failed', message: `no host takes it: ${refusal}` });
+    const reasons = [...new Set(refused.values())].join('; ');
+    throw new DroverError({ kind: 'workspace.failed', message: `no host takes it: ${reasons}` });
+  }
+
+  /** A fitting host that has not refused, the least busy one first. */
+  #otherHost({ runsOn = [] }: HostedWish, refused: ReadonlyMap<string, string>): string | undefined {
+    const { hosts, version } = this.#options.fleet;
+    const isOther = (host: PresentHost) =>
+      isFit(host, version, runsOn) && host.idle === undefined && !refused.has(host.id);
+    const free = ({ slots, work }: PresentHost) => slots - work.length;
+    return hosts.filter((host) => isOther(host)).toSorted((a, b) => free(b) - free(a))[0]?.id;
   }
 
   #tellLost(wish: Wish, epoch: number, { host, reason }: { readonly host: HostName; readonly reason: string }): void {
@@ -166,7 +181,7 @@ export class HostedWorkspaces {
     const { fleet, store, env } = this.#options;
     const { signal, runsOn = [] } = placing.wish;
     const line = placementId(job);
-    const name = placing.host === undefined ? queueName(runsOn) : hostQueueName(placing.host);
+    const name = placing.host === undefined ? queueName(fleet.version, runsOn) : hostQueueName(placing.host);
     let taken: Placement | undefined;
     const waiting = new AbortController();
     fleet.expect(line, (from, host) => {
@@ -210,7 +225,7 @@ export class HostedWorkspaces {
       if (isThere === 'taken' || placing.host !== undefined) return;
       if (isTold) continue;
       isTold = true;
-      tell({ type: 'warning', message: waitWords(runsOn, fleet.hosts) }, placeOf(placing.wish));
+      tell({ type: 'warning', message: waitWords(runsOn, fleet) }, placeOf(placing.wish));
     }
   }
 }
@@ -245,13 +260,18 @@ export function withLocal(slots: Workspaces, local: number, hosted: Workspaces):
   };
 }
 
-function waitWords(labels: readonly string[], hosts: Fleet['hosts']): string {
-  const fitting = hosts.filter((host) => labels.every((label) => host.labels.includes(label)));
+function waitWords(labels: readonly string[], { hosts, version }: Pick<Fleet, 'hosts' | 'version'>): string {
+  const fitting = hosts.filter((host) => isFit(host, version, labels));
   const flags = labels.map((label) => ` --label ${label}`).join('');
   if (fitting.length === 0) {
+    const other = hosts.find((host) => isFit(host, host.version, labels));
+    if (other !== undefined)
+      return `the hosts run drover ${other.version}, and this one is ${version}, so the task waits: install the same version on both sides`;
     const which = labels.length === 0 ? 'no host is there' : `no host has the label ${labels.join(', ')}`;
     return `${which}, so the task waits: start one with drover worker --queue …${flags}`;
   }
+  const [idle] = fitting.filter((host) => host.idle !== undefined);
+  if (idle !== undefined) return `${idle.name} takes no work, so the task waits: ${idle.idle}`;
   return `all ${fitting.length} hosts are busy, so the task waits: start more, or give them more --slots`;
 }
 

@@ -10,18 +10,18 @@ import { type Job as QueueJob, Queue, Worker } from 'bullmq';
 import { bestEffort } from '@drover/core/promises';
 import { connectQueue, type Connection, type QueueAddress } from '../line/redis.ts';
 import type { Signer } from '../line/signature.ts';
-import { type Job, placementId, PROTOCOL } from '../messages.ts';
+import { type Job, placementId } from '../messages.ts';
 import { PREFIX } from '../presence.ts';
 
 const LOCK_MS = 10_000;
 
 /** Version and labels are in the name, so a host never takes a job that it could not do. */
-export function queueName(labels: readonly string[]): string {
-  return [`v${PROTOCOL}`, ...labels.toSorted()].join('.');
+export function queueName(version: string, labels: readonly string[]): string {
+  return [`v${version}`, ...labels.toSorted()].join('.');
 }
 
 export function hostQueueName(host: string): string {
-  return `v${PROTOCOL}.host.${host}`;
+  return `host.${host}`;
 }
 
 type SignedJob = { readonly job: string; readonly signature: string };
@@ -110,11 +110,11 @@ export class JobSource {
     return this.take(name);
   }
 
-  /** Removes the queues from Redis as well, if this was the last host. */
-  async close(isLast: boolean): Promise<void> {
+  /** Removes the queues that no other host serves from Redis as well. */
+  async close(isOwn: (name: string) => boolean): Promise<void> {
     for (const [name, worker] of this.#workers) {
       await bestEffort(worker.close(true));
-      if (!isLast) continue;
+      if (!isOwn(name)) continue;
       const queue = new Queue(name, { connection: this.#connection, prefix: PREFIX, skipMetasUpdate: true });
       queue.on('error', () => undefined);
       await bestEffort(queue.obliterate({ force: true }));

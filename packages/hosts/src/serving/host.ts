@@ -6,6 +6,7 @@
 //      their workspaces.
 //   3. `close` ends everything and leaves nothing of this host in Redis.
 
+import { statfs } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { bestEffort } from '@drover/core/promises';
@@ -18,13 +19,15 @@ import { Lease, RENEW_EVERY_MS } from '../lease.ts';
 import { connect, type Connection, isReady, type QueueAddress } from '../line/redis.ts';
 import { Mailbox } from '../line/mailbox.ts';
 import { Signer } from '../line/signature.ts';
-import { type FromHost, type Job, type Note, type Order, placementId, PROTOCOL, type ToHost } from '../messages.ts';
+import { type FromHost, type Job, type Note, type Order, placementId, type ToHost } from '../messages.ts';
 import { announce, inboxOf, listHosts, type PresentHost, retract } from '../presence.ts';
 import { hostQueueName, JobSource, queueName, type TakenJob } from '../placing/queue.ts';
 import { PlacedTask, type OpenRun } from './placed-task.ts';
 import { openHostRepository } from './repository.ts';
 
 const CLOSE_MS_MAX = 10_000;
+/** A host with less free disk takes no work: a checkout or a commit could fail half way. */
+const FREE_MB_MIN = 32;
 
 export type HostOptions = {
   readonly queue: QueueAddress;
@@ -63,14 +66,15 @@ export class Host {
   readonly #queues: Set<string>;
   readonly #ticking: NodeJS.Timeout;
   #filling: Promise<void> | undefined;
+  #idleBecause: string | undefined; // why it takes no work
   #isClosing = false;
 
   constructor(options: HostOptions) {
-    const { queue, id } = options;
+    const { queue, id, version } = options;
     this.#options = options;
     this.#signer = new Signer(queue.key);
     this.#redis = connect(queue);
-    this.#queues = new Set([hostQueueName(id), queueName([])]);
+    this.#queues = new Set([hostQueueName(id), queueName(version, [])]);
     const refused = (why: string, from: string) => this.#refuse(why, from);
     this.#jobs = new JobSource(queue, this.#signer, refused);
     this.#mailbox = new Mailbox({
@@ -108,7 +112,9 @@ export class Host {
     for (const run of this.#runs.keys()) await this.#closeRun(run);
     await bestEffort(retract(this.#redis, this.#options.id));
     const others = await bestEffort(listHosts(this.#redis, this.#signer));
-    await this.#jobs.close(others?.hosts.length === 0);
+    const { id, version } = this.#options;
+    const isLast = others?.hosts.every((host) => host.version !== version) === true;
+    await this.#jobs.close((name) => isLast || name === hostQueueName(id));
     await this.#mailbox.close();
     this.#redis.disconnect();
   }
@@ -116,7 +122,9 @@ export class Host {
   #present(): PresentHost {
     const { id, name = hostname(), slots, labels, version } = this.#options;
     const work = [...this.#placed.values()].map(({ job: { run, task, attempt } }) => ({ run, task, attempt }));
-    return { id, name, address: inboxOf(id), version, protocol: PROTOCOL, slots, labels: [...labels], work };
+    const idle = this.#idleBecause;
+    const present = { id, name, address: inboxOf(id), version, slots, labels: [...labels], work };
+    return idle === undefined ? present : { ...present, idle };
   }
 
   async #tick(): Promise<void> {
@@ -166,6 +174,7 @@ export class Host {
   }
 
   async #takeAll(): Promise<void> {
+    if (await this.#isShortOfDisk()) return;
     for (const name of this.#queues) {
       while (!this.#isClosing && this.#placed.size < this.#options.slots) {
         const taken = await this.#jobs.take(name);
@@ -173,6 +182,15 @@ export class Host {
         this.#accept(taken);
       }
     }
+  }
+
+  async #isShortOfDisk(): Promise<boolean> {
+    const { bavail, bsize } = await statfs(this.#options.home);
+    const before = this.#idleBecause;
+    const isShort = bavail * bsize < FREE_MB_MIN * 1024 * 1024;
+    this.#idleBecause = isShort ? `its disk has less than ${FREE_MB_MIN} MB free` : undefined;
+    if (isShort && before === undefined) this.#options.tell(`takes no work: ${this.#idleBecause}`);
+    return isShort;
   }
 
   #accept({ job, done }: TakenJob): void {
