@@ -1,5 +1,6 @@
 // Messages that a host or a coordinator refuses, and queues that a run refuses before it spends anything.
 
+import { networkInterfaces } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, isReady } from '@drover/hosts/line/redis';
 import { Mailbox } from '@drover/hosts/line/mailbox';
@@ -9,6 +10,7 @@ import { PlacementQueues, queueName } from '@drover/hosts/placing/queue';
 import { inboxOf } from '@drover/hosts/presence';
 import { expect, onTestFinished, test } from 'vitest';
 import { HostsDesk } from '../support/hosts/hosts-desk.ts';
+import { Relay } from '../support/hosts/relay.ts';
 import { Redis, withRedis } from '../support/hosts/redis.ts';
 import { planned, submits } from '../support/run/run-desk.ts';
 import pack from '../../package.json' with { type: 'json' };
@@ -16,6 +18,11 @@ import { proves } from '../support/proves.ts';
 
 const LOOK_MS = 20;
 const SCRIPT = planned({ one: { answers: [submits('done')] } });
+
+/** An address of this machine that others can reach. */
+const ADDRESS = Object.values(networkInterfaces())
+  .flatMap((all) => all ?? [])
+  .find(({ internal, family }) => !internal && family === 'IPv4')?.address;
 
 async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await sleep(LOOK_MS);
@@ -101,11 +108,35 @@ withRedis('refused queues', () => {
   });
 
   test('a Redis that evicts keys is refused with the fix', async () => {
-    const desk = await HostsDesk.with(SCRIPT, { redis: ['--maxmemory-policy', 'allkeys-lru'] });
+    const desk = await HostsDesk.with(SCRIPT, { options: ['--maxmemory-policy', 'allkeys-lru'] });
     const ran = await desk.desk.drover(['run', 'x', '--queue', desk.redis.url]);
     expect({ code: ran.code, requests: desk.desk.server.requests.length }).toEqual({ code: 2, requests: 0 });
     expect(ran.stderr).toContain('set maxmemory-policy noeviction');
   });
+
+  test('a Redis that is too old is refused with the version it needs', async () => {
+    const desk = await HostsDesk.with(SCRIPT);
+    const change = (bytes: Buffer) =>
+      Buffer.from(bytes.toString('latin1').replace(/redis_version:\d\.\d/, 'redis_version:6.0'), 'latin1');
+    const relay = await Relay.to(desk.redis.port, { change });
+    const ran = await desk.desk.drover(['run', 'x', '--queue', relay.url]);
+    expect({ code: ran.code, requests: desk.desk.server.requests.length }).toEqual({ code: 2, requests: 0 });
+    expect(ran.stderr).toMatch(/is Redis 6\.0\.\d+, and drover needs 6\.2 or newer: install a newer one there/);
+  });
+
+  test.skipIf(ADDRESS === undefined)(
+    'a Redis that lets anyone in from other machines is refused with the fix',
+    async () => {
+      const desk = await HostsDesk.with(SCRIPT, { options: ['--bind', '0.0.0.0', '--protected-mode', 'no'] });
+      const url = desk.redis.url.replace('127.0.0.1', ADDRESS ?? '');
+      const key = { env: { DROVER_QUEUE_KEY: 'the key' } };
+      const ran = await desk.desk.drover(['run', 'x', '--queue', url], key);
+      expect({ code: ran.code, requests: desk.desk.server.requests.length }).toEqual({ code: 2, requests: 0 });
+      expect(ran.stderr).toContain('lets anyone in without a password: set requirepass');
+      const worker = await desk.desk.drover(['worker', '--queue', url], key);
+      expect({ code: worker.code, stderr: worker.stderr }).toEqual({ code: 2, stderr: ran.stderr });
+    },
+  );
 
   test('a label that no host has is refused with the fix', async () => {
     const desk = await HostsDesk.with(SCRIPT);

@@ -6,7 +6,7 @@ import type { Recorded } from '@drover/protocol/events';
 import type { Answer, Script } from '@drover/rehearsal/script';
 import { type Ended, Program } from '../../cli/program.ts';
 import { planned, RunDesk, type ScriptedTask, submits, told, type RanRun } from '../run/run-desk.ts';
-import { Redis } from './redis.ts';
+import { Redis, type RedisWish } from './redis.ts';
 
 export type HostWish = {
   readonly slots?: number;
@@ -30,7 +30,7 @@ export class HostsDesk {
 
   static async with(
     script: Script,
-    { files, redis }: { readonly files?: Readonly<Record<string, string>>; readonly redis?: readonly string[] } = {},
+    { files, ...redis }: RedisWish & { readonly files?: Readonly<Record<string, string>> } = {},
   ): Promise<HostsDesk> {
     return new HostsDesk(await RunDesk.with(script, files), await Redis.start(redis));
   }

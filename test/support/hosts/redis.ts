@@ -23,27 +23,36 @@ export function withRedis(title: string, tests: () => void): void {
   describe.skipIf(SERVER === undefined)(title, tests);
 }
 
+export type RedisWish = {
+  /** Arguments of redis-server. */
+  readonly options?: readonly string[];
+  readonly password?: string;
+};
+
 export class Redis {
   readonly port: number;
+  readonly #password: string;
   readonly #folder: string;
   readonly #options: readonly string[];
   #child: ChildProcess | undefined;
 
-  private constructor(port: number, folder: string, options: readonly string[]) {
+  private constructor(port: number, folder: string, { options = [], password = '' }: RedisWish) {
     this.port = port;
+    this.#password = password;
     this.#folder = folder;
-    this.#options = options;
+    this.#options = [...options, ...(password === '' ? [] : ['--requirepass', password])];
   }
 
-  static async start(options: readonly string[] = []): Promise<Redis> {
-    const redis = new Redis(await freePort(), await temporaryFolder(), options);
+  static async start(wish: RedisWish = {}): Promise<Redis> {
+    const redis = new Redis(await freePort(), await temporaryFolder(), wish);
     onTestFinished(() => redis.kill());
     await redis.begin();
     return redis;
   }
 
   get url(): string {
-    return `redis://127.0.0.1:${this.port}`;
+    const user = this.#password === '' ? '' : `:${encodeURIComponent(this.#password)}@`;
+    return `redis://${user}127.0.0.1:${this.port}`;
   }
 
   async begin(): Promise<void> {
@@ -76,7 +85,8 @@ export class Redis {
   }
 
   cli(...args: readonly string[]): string {
-    return runSync('redis-cli', ['-p', `${this.port}`, ...args], { cwd: '/' })
+    const user = this.#password === '' ? [] : ['-a', this.#password, '--no-auth-warning'];
+    return runSync('redis-cli', ['-p', `${this.port}`, ...user, ...args], { cwd: '/' })
       .toString()
       .trim();
   }

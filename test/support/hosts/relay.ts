@@ -4,15 +4,23 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 
+export type RelayWish = {
+  readonly delayMs?: number;
+  /** Changes what passes, in both directions. */
+  readonly change?: (bytes: Buffer) => Buffer;
+};
+
 export class Relay {
   readonly port: number;
   readonly #pairs = new Set<readonly [Socket, Socket]>();
   readonly #delayMs: number;
+  readonly #change: (bytes: Buffer) => Buffer;
   #isCut = false;
 
-  private constructor(server: Server, to: number, delayMs: number) {
+  private constructor(server: Server, to: number, { delayMs = 0, change = (bytes) => bytes }: RelayWish) {
     this.port = (server.address() as AddressInfo).port;
     this.#delayMs = delayMs;
+    this.#change = change;
     server.on('connection', (near) => this.#join(near, connect(to, '127.0.0.1')));
     onTestFinished(() => {
       server.close();
@@ -20,10 +28,10 @@ export class Relay {
     });
   }
 
-  static async to(port: number, { delayMs = 0 }: { readonly delayMs?: number } = {}): Promise<Relay> {
+  static async to(port: number, wish: RelayWish = {}): Promise<Relay> {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
-    return new Relay(server, port, delayMs);
+    return new Relay(server, port, wish);
   }
 
   get url(): string {
@@ -69,7 +77,8 @@ export class Relay {
 
   #pass(from: Socket, to: Socket): void {
     from.setNoDelay(true);
-    from.on('data', (chunk) => {
+    from.on('data', (bytes) => {
+      const chunk = this.#change(bytes);
       const pass = () => void (to.writable && to.write(chunk));
       if (this.#delayMs === 0) pass();
       else setTimeout(pass, this.#delayMs);

@@ -13,7 +13,7 @@ import { processesWith } from '../../cli/program.ts';
 import { calls, planned, RunDesk, submits, writes } from '../run/run-desk.ts';
 import { temporaryFolder } from '../workspace.ts';
 import { eventsIn, hostsOf, HostsDesk } from './hosts-desk.ts';
-import { Redis } from './redis.ts';
+import { Redis, type RedisWish } from './redis.ts';
 
 const WORDS = ['two', 'three', 'four'];
 const HELD = 4; // the request with this number: after the plan, the first call and the second one
@@ -44,7 +44,7 @@ export class Scene {
     this.#letGo = letGo;
   }
 
-  static async open(options: { readonly redis?: readonly string[] } = {}): Promise<Scene> {
+  static async open(redis: RedisWish = {}): Promise<Scene> {
     const folder = await temporaryFolder();
     const effects = join(folder, 'effects');
     const held = Promise.withResolvers<void>();
@@ -60,7 +60,7 @@ export class Scene {
     const server = await startRehearsal(script, { onRequest });
     onTestFinished(() => server.close());
     const desk = await RunDesk.in(folder, server, { 'a.txt': 'one\n' });
-    return new Scene(HostsDesk.over(desk, await Redis.start(options.redis)), effects, held.resolve);
+    return new Scene(HostsDesk.over(desk, await Redis.start(redis)), effects, held.resolve);
   }
 
   /** Resolves when the model has the request that it holds back, and the run has all before it. */

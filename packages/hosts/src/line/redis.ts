@@ -93,7 +93,9 @@ async function checkServer(redis: Connection, address: string): Promise<void> {
   const version = /^redis_version:(\S+)/m.exec(info)?.[1] ?? '0';
   const [major = 0, minor = 0] = version.split('.').map(Number);
   if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1]))
-    throw new UsageError(`the queue ${address} is Redis ${version}, and drover needs ${OLDEST.join('.')} or newer`);
+    throw new UsageError(
+      `the queue ${address} is Redis ${version}, and drover needs ${OLDEST.join('.')} or newer: install a newer one there`,
+    );
   const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1] ?? 'noeviction';
   if (policy !== 'noeviction')
     throw new UsageError(
