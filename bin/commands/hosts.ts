@@ -27,7 +27,9 @@ export const hosts = defineCommand({
     await checkQueue(queue);
     const found = await listHostsAtQueue(queue);
     if (json) {
-      const rows = found.map(({ address: _, ...host }) => jsonViewText(host));
+      const rows = found.map(({ id, name, version, slots, labels, work, idle }) =>
+        jsonViewText({ id, name, version, slots, labels, work, ...(idle !== undefined && { idle }) }),
+      );
       await print(io.stdout, rows.map((row) => `${row}\n`).join(''));
     } else if (found.length === 0) {
       await print(io.stdout, 'No hosts are there. Start one with drover worker --queue …\n');
