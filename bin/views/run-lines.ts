@@ -22,6 +22,8 @@ import type { RunView } from './view.ts';
 
 const NAME_COLUMNS_MAX = 24;
 const GROUP_LINES_MAX = 500;
+const OUTPUT_LINES_MAX = 12;
+const FAILED: ReadonlySet<TaskState> = new Set(['failed', 'skipped', 'conflict', 'cancelled']);
 const TIME_CHARS = '00:00:00'.length;
 const DROVER = 'drover'; // who speaks where no task does
 const COORDINATOR = 'coordinator';
@@ -42,8 +44,14 @@ type Of<Type extends Shown['type']> = Extract<Shown, { readonly type: Type }>;
 type Told = { readonly state: TaskState; readonly doing: string };
 type Mark = { readonly sign: string; readonly format: Parameters<Style>[0] };
 
-/** A line: `word` and `figures` are drover's own, `text` is untrusted. */
-type Words = { readonly mark?: Mark; readonly word?: string; readonly text?: string; readonly figures?: string };
+/** A line: `word` and `figures` are drover's own, `text` is untrusted; `printed` is a cleaned line of an output. */
+type Words = {
+  readonly mark?: Mark;
+  readonly word?: string;
+  readonly text?: string;
+  readonly figures?: string;
+  readonly printed?: string;
+};
 
 const WARNING: Mark = { sign: '!', format: 'yellow' };
 
@@ -60,6 +68,7 @@ class RunLines {
   readonly #told = new Map<string, Told>(); // by task
   readonly #groups = new Map<string, string[]>(); // by task: what is said when its attempt is over
   #nameColumns = COORDINATOR.length;
+  #printed = ''; // the output of the last gate that failed
 
   constructor(output: Output, style: Style, log: Log) {
     this.#output = output;
@@ -123,7 +132,19 @@ class RunLines {
   #gateEnd(event: Of<'gate_end'>): string {
     const verdict = event.passed ? (event.flaky ? ' passes at the second try' : ' passes') : ' fails';
     const mark = looksOf[event.passed ? 'landed' : 'gate_failed'];
-    return this.#line(event, { mark, text: runLinesGate(event, verdict), figures: durationText(event.durationMs) });
+    const figures = durationText(event.durationMs);
+    const line = this.#line(event, { mark, text: runLinesGate(event, verdict), figures });
+    if (event.passed || event.output === this.#printed) return line;
+    this.#printed = event.output;
+    return line + this.#outputLines(event, event.output);
+  }
+
+  /** The last lines of an output, each as a line of its own. */
+  #outputLines(event: Shown, output: string): string {
+    const lines = cleanText(output).trim().split('\n').slice(-OUTPUT_LINES_MAX);
+    return lines
+      .map((text) => (text === '' ? '' : this.#line(event, { printed: text.replaceAll('\t', '  ') })))
+      .join('');
   }
 
   #decision(event: Of<'permission_decision'>): string {
@@ -154,8 +175,15 @@ class RunLines {
     this.#told.set(task, { state, doing });
     // Gates report their tasks themselves; a merge is reported once.
     if (state === 'thinking' || state === 'gate' || (state === 'merging' && told.state === 'gate')) return '';
-    const line = this.#line({ ...event, task }, this.#worded(progress));
+    const line =
+      this.#line({ ...event, task }, this.#worded(progress)) + this.#restOfReason({ ...event, task }, progress);
     return state === 'running' && this.#log.isGrouped ? this.#keep(task, line) : line;
+  }
+
+  /** What a failed task printed. The output of a gate is printed with the gate. */
+  #restOfReason(event: Shown, { state, reason = '' }: TaskProgress): string {
+    const [, ...rest] = reason.trimEnd().split('\n');
+    return FAILED.has(state) && rest.length > 0 ? this.#outputLines(event, rest.join('\n')) : '';
   }
 
   /** Lines of the coordinator itself. */
@@ -194,7 +222,7 @@ class RunLines {
       case 'conflict':
       case 'gate_failed':
       case 'cancelled':
-        return { mark, word, text: reason };
+        return { mark, word, text: reason.split('\n', 1)[0] ?? '' };
       case 'waiting':
       case 'thinking':
       case 'asking':
@@ -231,7 +259,7 @@ class RunLines {
   }
 
   /** Always one line. */
-  #line({ at, task }: Shown, { mark, word = '', text = '', figures = '' }: Words): string {
+  #line({ at, task }: Shown, { mark, word = '', text = '', figures = '', printed }: Words): string {
     const who = textOnOneLine(task ?? DROVER, NAME_COLUMNS_MAX);
     const said = [
       this.#style('dim', clockText(at).slice(0, TIME_CHARS)),
@@ -240,6 +268,7 @@ class RunLines {
         ...(mark === undefined ? [] : [this.#style(mark.format, mark.sign)]),
         ...(word === '' ? [] : [this.#style(mark?.format ?? 'dim', word) + (text === '' ? '' : ':')]),
         ...(text === '' ? [] : [textOnOneLine(text, Infinity)]),
+        ...(printed === undefined ? [] : [this.#style('dim', `| ${printed}`)]),
       ].join(' '),
       ...(figures === '' ? [] : [this.#style('dim', figures)]),
     ];

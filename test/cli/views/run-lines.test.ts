@@ -62,7 +62,9 @@ test('a run prints one line per change, with time, task and activity', async () 
 
 test('failures, retries, conflicts and skips print their reason', async () => {
   const { events } = sampleRun({ tasks: 10 });
-  const lines = told(await shown(events)).filter((line) => /retrying|attempt|failed|fails|conflict|skipped/.test(line));
+  const lines = told(await shown(events)).filter((line) =>
+    /\| |retrying|attempt|failed|fails|conflict|skipped/.test(line),
+  );
   expect(lines).toMatchInlineSnapshot(`
     [
       " task-4       ↻ retrying: the worker was lost: out of memory",
@@ -76,6 +78,9 @@ test('failures, retries, conflicts and skips print their reason', async () => {
       " task-9       ○ starting, attempt 2",
       " task-9       ≠ conflict: it conflicts in package.json",
       " drover       ✗ pnpm test fails with task-7  0.9 s",
+      " drover       | 1 test fails:",
+      " drover       |   expected 2 to be 3",
+      " drover       |   at src/report.test.ts:12",
       " task-7       ✗ gate failed: pnpm test fails with it",
       " task-10      - skipped: task task-4 failed",
     ]
