@@ -98,3 +98,14 @@ test.each([
 ])('a process does not look into its current folder for code: %j', (env, passed) => {
   expect(childProcessEnvironment(env)).toEqual(passed);
 });
+
+test('a program that is only in a distrusted folder is refused with the folder and the fix', async () => {
+  const project = await temporaryFolder();
+  program(join(project, 'bin', 'only-here'), 'here');
+  distrustPrograms([project]);
+  const env = { PATH: join(project, 'bin') };
+  const spec = { file: 'only-here', args: [], cwd: '/', env, detached: false };
+  const why = `only-here is only in ${join(project, 'bin')}, where commands of agents can write, so drover does not run it`;
+  await expect(startProcess(spec)).rejects.toThrow(`${why} outside the sandbox; put another only-here on the PATH`);
+  await expect(startProcess({ ...spec, file: 'nowhere' })).rejects.toThrow('ENOENT');
+});

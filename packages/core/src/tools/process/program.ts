@@ -74,6 +74,14 @@ export function findProgramOn(path: string, name: string): string | undefined {
   return undefined;
 }
 
+/** Says that a program is only where drover runs none. Undefined if it is nowhere on the PATH, or elsewhere too. */
+export function findDistrustedReason(path: string, name: string): string | undefined {
+  if (findProgramOn(path, name) !== undefined) return undefined;
+  const folder = path.split(delimiter).find((each) => isAbsolute(each) && isProgramFile(join(each, name)));
+  if (folder === undefined) return undefined;
+  return `${name} is only in ${folder}, where commands of agents can write, so drover does not run it outside the sandbox; put another ${name} on the PATH`;
+}
+
 function isProgramFile(file: string): boolean {
   try {
     const found = statSync(file, { throwIfNoEntry: false });

@@ -12,7 +12,7 @@ import {
   type ProcessSpec,
   type StartedProcess,
 } from './launcher.ts';
-import { findProgramOn, environmentOfTrustedPrograms } from './program.ts';
+import { findProgramOn, environmentOfTrustedPrograms, findDistrustedReason } from './program.ts';
 
 let launcher: Launcher | undefined;
 let launcherAddress: LauncherAddress | undefined;
@@ -32,7 +32,7 @@ export function launchProcessesWith(address: LauncherAddress | undefined): Launc
 
 type Apart = StartedProcess & { readonly stderr: Readable };
 
-/** Starts a process. Throws the errors of Node's spawn. Without `input`, stdin is empty. */
+/** Starts a process. Throws the errors of Node's spawn, or why the program may not run. No `input`: empty stdin. */
 export async function startProcess(
   spec: ProcessSpec & { readonly together?: never },
   input?: ProcessInput,
@@ -47,8 +47,12 @@ export async function startProcess(spec: ProcessSpec, input?: ProcessInput): Pro
 function locateProgram(given: ProcessSpec): ProcessSpec {
   // `report` marks a sandbox. Commands inside it may use every program they see.
   const spec = given.report === true ? given : { ...given, env: environmentOfTrustedPrograms(given.env) };
-  const file = spec.file.includes('/') ? undefined : findProgramOn(spec.env['PATH'] ?? '', spec.file);
-  return file === undefined ? spec : { ...spec, file, argv0: spec.file };
+  if (spec.file.includes('/')) return spec;
+  const file = findProgramOn(spec.env['PATH'] ?? '', spec.file);
+  if (file !== undefined) return { ...spec, file, argv0: spec.file };
+  const why = given.report === true ? undefined : findDistrustedReason(given.env['PATH'] ?? '', spec.file);
+  if (why !== undefined) throw new Error(why);
+  return spec;
 }
 
 async function startProcessHere(spec: ProcessSpec, input: ProcessInput | undefined): Promise<StartedProcess> {
