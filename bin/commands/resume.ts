@@ -6,7 +6,7 @@ import { agentOptions, runSessionAgent } from '../session/agent-options.ts';
 import type { Io } from '../io.ts';
 import { findRunOrSession, HOW_TO_BEGIN, type Kept, offerIdCompletions, shortenStoredId } from '../history/id.ts';
 import { checkJournalUsable, listStoredEvents } from '../history/journal.ts';
-import { type KeptSession, readSessionState } from '../history/session.ts';
+import { failedGateOf, type KeptSession, readSessionState } from '../history/session.ts';
 import { nextStepOfRun, nextStepOfSession } from '../history/state.ts';
 import { runOptions, untypedRunArgs } from '../run/run-options.ts';
 import { loadSettings, stateFolder } from '../start/settings.ts';
@@ -98,12 +98,12 @@ async function resumeSessionCommand(args: Values<typeof resumeOptions>, kept: Ke
 }
 
 async function newestResumable(home: string, cwd: string): Promise<Kept> {
-  const { isRowAtWork, listRunsAndSessions, wasRowInterrupted } = await import('../history/rows.ts');
+  const { isRowAtWork, isRowOf, listRunsAndSessions, wasRowInterrupted } = await import('../history/rows.ts');
   const rows = listRunsAndSessions(home);
   const [newest] = rows;
   if (newest === undefined) throw new UsageError(`there are no runs or sessions yet; ${HOW_TO_BEGIN}`);
   const open = rows.filter((row) => wasRowInterrupted(home, row));
-  const here = open.find((row) => cwd === row.cwd || cwd.startsWith(`${row.cwd}/`));
+  const here = open.find((row) => isRowOf(row, cwd));
   if (here !== undefined) return here;
   const [elsewhere] = open;
   if (elsewhere !== undefined) {
@@ -124,12 +124,9 @@ type GateArgs = Pick<Values<typeof resumeOptions>, 'gate' | 'trust-project'>;
 
 /** A resume without gates would call a turn done whose gate failed. */
 async function checkResumedGates({ id, home, past, records }: KeptSession, args: GateArgs, io: Io): Promise<void> {
-  const ending = listStoredEvents({ records, live: false }).findLast(
-    ({ type }) => type === 'incomplete' || type === 'done',
-  );
-  if (ending?.type !== 'incomplete' || ending.failure.kind !== 'gate.failed' || args.gate.length > 0) return;
+  const command = failedGateOf(listStoredEvents({ records, live: false }));
+  if (command === undefined || args.gate.length > 0) return;
   const trust = { trustsAll: args['trust-project'] };
-  const { command } = ending.failure;
   if ((await loadSettings(io, past?.cwd ?? io.cwd, trust)).gates.length > 0) return;
   const short = shortenStoredId(home, id);
   throw new UsageError(

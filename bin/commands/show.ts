@@ -11,8 +11,9 @@ import { printError, type Io, print, printLine, printJsonLine } from '../io.ts';
 import type { Paper } from '../history/facts.ts';
 import { findRunOrSession, offerIdCompletions, shortenStoredId } from '../history/id.ts';
 import { listStoredEvents, type KeptJournal } from '../history/journal.ts';
+import { newestRowHere } from '../history/rows.ts';
 import { findTaskOfRun, type KeptRun, readRunState } from '../history/run.ts';
-import { type KeptSession, readSessionState } from '../history/session.ts';
+import { failedGateOf, type KeptSession, readSessionState } from '../history/session.ts';
 import { offerTaskCompletions } from '../history/run-records.ts';
 import { summarizeRun, type RunSummary, formatRunSummary } from '../history/summary/run-summary.ts';
 import { formatSessionSummary, summarizeSession, type SessionSummary } from '../history/summary/session-summary.ts';
@@ -27,7 +28,7 @@ import { cleanText, terminalColumns, textForLog } from '../views/text/terminal-t
 export const show = defineCommand({
   word: {
     name: 'id',
-    about: 'Run or session: its id or a unique prefix',
+    about: 'Run or session: its id or a unique prefix (default: the newest one of this folder)',
     required: false,
     offered: offerIdCompletions,
   },
@@ -39,6 +40,7 @@ export const show = defineCommand({
     junit: valueOption('Batch:', 'FILE', 'Also write the joined JUnit report to a file', parseNonEmpty),
   },
   examples: [
+    ['drover show', 'Show the newest run or session of this folder'],
     ['drover show 1a2b3c', 'Show what landed, what failed and why, and what to do next'],
     ['drover show 1a2b3c billing', 'The result of one task of a run'],
     ['drover show nightly --json', 'The summary, for a script'],
@@ -50,9 +52,8 @@ export const show = defineCommand({
         `--merge takes one folder each time: --merge ${merge.join(' --merge ')} --merge ${word} …, or the folder they are all in`,
       );
     if (merge.length > 0) return showJoinedBatches({ merge, out, junit, json }, io);
-    if (word === undefined) throw new UsageError('drover show needs <id>; see drover show --help');
     const home = stateFolder(io);
-    const { kind, id } = await findRunOrSession(home, word);
+    const { kind, id } = word === undefined ? newestRowHere(home, io.cwd) : await findRunOrSession(home, word);
     if (kind === 'run') return showRunCommand(await readRunState(home, id), { task: second, json }, io);
     if (second !== undefined) throw new UsageError(`session ${id} has no tasks; a run has`);
     return showSessionCommand(await readSessionState(home, id), json, io);
@@ -140,7 +141,9 @@ async function printSession(kept: KeptSession, summary: SessionSummary, io: Io):
     await print(io.stdout, '\n');
   }
   const short = shortenStoredId(kept.home, kept.id);
-  await print(io.stdout, stateAdviceLine(nextStepOfSession(summary.state, short), paper.columns));
+  const isGateRed = summary.state === 'incomplete' && failedGateOf(listStoredEvents(kept)) !== undefined;
+  const next = nextStepOfSession(isGateRed ? 'done' : summary.state, short);
+  await print(io.stdout, stateAdviceLine(next, paper.columns));
 }
 
 /** Prints the problem of a damaged journal last, so the user sees it. Returns the exit code. */

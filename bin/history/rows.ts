@@ -1,7 +1,9 @@
 // Runs and sessions in one list, for `drover runs` and for every lookup by id.
 
 import { isRunLive, listRuns, type RunRow } from '@drover/coordinator/run/runs';
+import { UsageError } from '@drover/core/errors';
 import { isSessionLive, listSessions, type SessionRow } from '@drover/core/journal/sessions';
+import { HOW_TO_BEGIN } from './id.ts';
 
 export type KeptRow = RunRow | SessionRow;
 
@@ -9,6 +11,20 @@ export type KeptRow = RunRow | SessionRow;
 export function listRunsAndSessions(home: string): readonly KeptRow[] {
   const rows: readonly KeptRow[] = [...listRuns(home), ...listSessions(home)];
   return rows.toSorted((a, b) => (a.updatedAt < b.updatedAt ? 1 : -1));
+}
+
+/** The newest one of this folder, or of the repository around it. Throws UsageError if there is none. */
+export function newestRowHere(home: string, cwd: string): KeptRow {
+  const rows = listRunsAndSessions(home).filter(({ state }) => state !== 'empty');
+  if (rows.length === 0) throw new UsageError(`there are no runs or sessions yet; ${HOW_TO_BEGIN}`);
+  const newest = rows.find((row) => isRowOf(row, cwd));
+  if (newest !== undefined) return newest;
+  throw new UsageError(`there is no run or session of ${cwd}; name one of another folder: drover runs lists them`);
+}
+
+/** True for a folder that it works in, or one below. */
+export function isRowOf(row: Pick<KeptRow, 'cwd'>, cwd: string): boolean {
+  return cwd === row.cwd || cwd.startsWith(`${row.cwd}/`);
 }
 
 /** A process is working on it. A finished one has little left to write. */

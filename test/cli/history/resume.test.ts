@@ -206,6 +206,9 @@ test('a failed gate is in the journal and in everything that tells of the sessio
   ]);
   const reason = "the gate 'echo red; exit 3' fails:\nexit code 3";
   expect(JSON.parse((await desk.run(['show', 's', '--json'])).stdout)).toMatchObject({ state: 'incomplete', reason });
+  expect((await desk.run(['show', 's'])).stdout.trimEnd().split('\n').at(-1)).toBe(
+    'say more with: drover exec --session s "…"',
+  );
   expect((await desk.run(['runs'])).stdout).toContain('incomplete');
   expect((await desk.run(['logs', 's'])).stdout).toContain('echo red; exit 3 fails\n');
   expect((await desk.run(['replay', 's', '--view', 'silent'])).code).toBe(0);

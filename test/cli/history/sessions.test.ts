@@ -7,7 +7,7 @@ import { journalPath } from '@drover/core/journal/session-journal';
 import { expect, test } from 'vitest';
 import { main } from '../../../bin/drover.ts';
 import { Desk, steady } from '../desk.ts';
-import { FakeIo } from '../fake-io.ts';
+import { FakeIo, temporaryFolder } from '../fake-io.ts';
 
 const SCRIPT = `order: conversation
 answers:
@@ -22,6 +22,25 @@ async function deskWithProject(): Promise<Desk> {
   await mkdir(join(desk.cwd, 'project'));
   return desk;
 }
+
+test('show without an id shows the newest session of the folder', async () => {
+  const desk = await deskWithProject();
+  const below = join(desk.cwd, 'project', 'src');
+  await mkdir(below);
+  await desk.exec('above', 'what is above?');
+  await desk.exec('here', 'what is here?', ['--cwd', 'project']);
+  const shown = async (cwd: string) => {
+    const { stdout } = await desk.run(['show', '--json'], { cwd, env: { DROVER_HOME: desk.home } });
+    return JSON.parse(stdout).id as string;
+  };
+  expect([await shown(below), await shown(desk.cwd)]).toEqual(['here', 'above']);
+  const elsewhere = await temporaryFolder();
+  const { code, stderr } = await desk.run(['show'], { cwd: elsewhere, env: { DROVER_HOME: desk.home } });
+  expect([code, stderr]).toEqual([
+    2,
+    expect.stringContaining('there is no run or session of <cwd>; name one of another'),
+  ]);
+});
 
 /** One session of each kind, the newest last. */
 async function deskWithSessions(): Promise<Desk> {

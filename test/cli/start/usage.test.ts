@@ -89,7 +89,11 @@ test.each<[string, readonly string[], string]>([
     ['exec', 'go', '--json', '--view', 'lines'],
     '--json and --view lines contradict each other; give one of them',
   ],
-  ['no session', ['show'], 'drover show needs <id>; see drover show --help'],
+  [
+    'nothing to show',
+    ['show'],
+    'there are no runs or sessions yet; begin one with: drover run "replace moment with date-fns"',
+  ],
   [
     'a session there is not',
     ['show', 'abc'],

@@ -102,7 +102,7 @@ test.each([
 test('a program that is only in a distrusted folder is refused with the folder and the fix', async () => {
   const project = await temporaryFolder();
   program(join(project, 'bin', 'only-here'), 'here');
-  distrustPrograms([project]);
+  distrustProgramFolders([project]);
   const env = { PATH: join(project, 'bin') };
   const spec = { file: 'only-here', args: [], cwd: '/', env, detached: false };
   const why = `only-here is only in ${join(project, 'bin')}, where commands of agents can write, so drover does not run it`;
