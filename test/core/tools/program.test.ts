@@ -99,7 +99,7 @@ test.each([
   expect(childProcessEnvironment(env)).toEqual(passed);
 });
 
-test('a program that is only in a distrusted folder is refused with the folder and the fix', async () => {
+test('a program that is only in a distrusted folder is refused, with the fix', async () => {
   const project = await temporaryFolder();
   program(join(project, 'bin', 'only-here'), 'here');
   distrustProgramFolders([project]);
