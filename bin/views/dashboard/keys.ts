@@ -3,10 +3,12 @@
 // Guarantees
 //   1. Ctrl-C, Ctrl-Z and Ctrl-\ send the signals that they send in normal mode, to the same processes.
 //   2. Every other key goes to the dashboard, one at a time, and pasted text as one piece.
-//   3. A job in the background does not touch the terminal: the kernel would stop it.
+//   3. Keys typed before the keyboard was taken do nothing.
+//   4. A job in the background does not touch the terminal: the kernel would stop it.
 //
 // A process that exits resets the terminal's mode: Node does so.
 
+import { setImmediate as immediate } from 'node:timers/promises';
 import type { Io, JobSignal } from '../../io.ts';
 import { type Key, Keyboard } from '../../terminal/keyboard.ts';
 
@@ -15,6 +17,9 @@ const SIGNALS: ReadonlyMap<string, JobSignal> = new Map([
   ['z', 'SIGTSTP'],
   ['\\', 'SIGQUIT'],
 ]);
+
+// A read that is due happens once round the event loop; the first turn may already be past its reads.
+const DROP_TURNS = 3;
 
 export type KeysWatcher = {
   readonly pressed: (key: Key) => void;
@@ -30,6 +35,7 @@ export class Keys {
   readonly #watcher: KeysWatcher;
   readonly #forget: () => void;
   #keyboard: Keyboard | undefined;
+  #dropping: Keyboard | undefined; // still hands out keys that were typed before it was taken
 
   constructor(io: KeysIo, watcher: KeysWatcher) {
     this.#io = io;
@@ -49,6 +55,13 @@ export class Keys {
     // While the process was stopped, the shell may have changed the mode; Node believes that it is still raw.
     stdin.setRawMode?.(false);
     this.#keyboard = new Keyboard(this.#io, this.#hear, ignoreKeyboardSignal);
+    void this.#dropEarlierKeys(this.#keyboard);
+  }
+
+  async #dropEarlierKeys(keyboard: Keyboard): Promise<void> {
+    this.#dropping = keyboard;
+    for (let turn = 0; turn < DROP_TURNS; turn++) await immediate();
+    if (this.#dropping === keyboard) this.#dropping = undefined;
   }
 
   /** Gives the keyboard back, in normal mode. Idempotent. */
@@ -65,7 +78,7 @@ export class Keys {
 
   readonly #hear = (key: Key): void => {
     const signal = key.ctrl ? SIGNALS.get(key.name) : undefined;
-    if (signal === undefined) return this.#watcher.pressed(key);
+    if (signal === undefined) return this.#dropping === undefined ? this.#watcher.pressed(key) : undefined;
     if (signal !== 'SIGINT') {
       this.giveBack();
       this.#watcher.released();

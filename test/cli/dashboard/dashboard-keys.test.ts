@@ -65,6 +65,17 @@ test('Ctrl-C and Ctrl-Z send their signals, and keys without a meaning do nothin
   expect(terminal.signals.slice(2)).toEqual(['SIGTSTP normal']);
 });
 
+test('keys typed before the first frame do nothing', async () => {
+  const { terminal, play } = opened();
+  terminal.keys.write('?');
+  await play(0, PLAN);
+  await terminal.until((text) => text.includes('task-1'));
+  await press(terminal, 'j');
+  expect((await terminal.screen()).join('\n')).not.toContain('── keys');
+  await press(terminal, '?');
+  await terminal.until((text) => text.includes('── keys'));
+});
+
 test('Ctrl-\\ restores the terminal before its signal ends the process', async () => {
   const { terminal, play } = opened();
   await play(0, PLAN);

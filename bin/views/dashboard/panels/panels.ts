@@ -7,6 +7,7 @@ import { colourPatch } from '../../../result/diff-style.ts';
 import { formatRecordLine } from '../../../history/summary/record-line.ts';
 import type { Looks } from '../../markdown/spans.ts';
 import { terminalColumns, textOnOneLine } from '../../text/terminal-text.ts';
+import { wrapText } from '../../text/word-wrap.ts';
 import type { Output } from '../../../io.ts';
 import type { Panel } from '../frame.ts';
 import { COORDINATOR } from '../rows.ts';
@@ -115,7 +116,7 @@ export class Panels {
       const lines = colourPatch(patch.trimEnd().replaceAll('\t', '  '), looks.style).split('\n');
       this.#show(opened, patch.trim() === '' ? [looks.style('dim', 'no changes')] : lines);
     } catch (error) {
-      this.#show(opened, [panelErrorWords(error)]);
+      this.#show(opened, panelErrorRows(error, this.#columns));
     }
   }
 
@@ -130,7 +131,7 @@ export class Panels {
         this.#show(opened, lines);
       }
     } catch (error) {
-      if (!opened.close.signal.aborted) this.#show(opened, [...lines, panelErrorWords(error)]);
+      if (!opened.close.signal.aborted) this.#show(opened, [...lines, ...panelErrorRows(error, this.#columns)]);
     }
   }
 
@@ -141,6 +142,7 @@ export class Panels {
   }
 }
 
-function panelErrorWords(error: unknown): string {
-  return textOnOneLine(error instanceof Error ? error.message : String(error), Number.POSITIVE_INFINITY);
+function panelErrorRows(error: unknown, columns: number): readonly string[] {
+  const text = error instanceof Error ? error.message : String(error);
+  return wrapText(textOnOneLine(text, Number.POSITIVE_INFINITY), columns).trimEnd().split('\n');
 }
