@@ -48,11 +48,12 @@ const lazyStringWidth: Plugin = {
   },
 };
 
-const worker = defineConfig({
-  input: { worker: 'packages/worker/src/entry.ts' },
+// Not named worker: that is the chunk of the command.
+const thread = defineConfig({
+  input: { thread: 'packages/worker/src/entry.ts' },
   platform: 'node',
   external,
-  output: { ...output, chunkFileNames: 'worker-[name].cjs' },
+  output: { ...output, chunkFileNames: 'thread-[name].cjs' },
 });
 
 const drover = defineConfig({
@@ -96,4 +97,4 @@ const drover = defineConfig({
   },
 });
 
-export default [drover, worker];
+export default [drover, thread];

@@ -20,6 +20,8 @@ const PARTS = {
   sandbox: () => import('./sandbox.ts'),
   run: () => import('./run/run.ts'),
   waiting: () => import('./run/waiting.ts'),
+  hosts: () => import('./hosts/hosts.ts'),
+  scale: () => import('./hosts/scale.ts'),
   server: () => import('./server.ts'),
   peers: () => import('./peers/peers.ts'),
 };

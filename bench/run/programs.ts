@@ -9,6 +9,7 @@ import type { Script } from '@drover/rehearsal/script';
 import { newFolder } from '../folder.ts';
 
 const LOOK_MS = 50;
+const TICK_MS = 10; // of the kernel's clock of processes
 
 export const root = join(import.meta.dirname, '..', '..');
 /** Another bundle can be measured by the same bench, for example that of an older version. */
@@ -25,10 +26,10 @@ export type Started = {
 const probed = join(newFolder(), 'sandbox');
 
 /** One measured value of a run, from its start to its end. */
-export async function measured(
+export async function measured<Figure>(
   { script, argv, probe = false, files = {} }: Started,
-  figure: (child: ChildProcess) => Promise<number>,
-): Promise<number> {
+  figure: (child: ChildProcess) => Promise<Figure>,
+): Promise<Figure> {
   const server = await startRehearsal(script);
   const folder = newFolder();
   const cwd = repositoryIn(folder, files);
@@ -107,6 +108,16 @@ function memoryOf(pid: number): number {
       readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').trim().split(' ').filter(Boolean),
     );
     return children.reduce((sum, each) => sum + memoryOf(Number(each)), own);
+  });
+}
+
+/** Processor time of a process, without that of its children; 0 if it is gone. */
+export function cpuMsOf(pid: number): number {
+  return gone(() => {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /, '')
+      .split(' ');
+    return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
   });
 }
 

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import type { AgentScript, Answer, Script } from '@drover/rehearsal/script';
 import { counted, dist, measured, median, root, type Started, timed, watched } from './programs.ts';
 
-const WORKERS = 8;
+export const WORKERS = 8;
 const MANY_WORKERS = 32;
-const STEPS = 20;
+export const STEPS = 20;
 const TIMES = Number(process.env['DROVER_BENCH_TIMES'] ?? 7);
 const WALL_AIM = 2.5;
 const MEMORY_AIM_MB = 200;
@@ -17,7 +17,7 @@ const MANY_AIM = 1.3;
 const shell: Answer = { calls: [{ name: 'shell', args: { command: 'true' } }] };
 const many = Array.from({ length: STEPS - 2 }, () => shell);
 
-function scriptFor(workers: number): Script {
+export function scriptFor(workers: number): Script {
   const names = Array.from({ length: workers }, (_, at) => `t${at + 1}`);
   const tasks = names.map((id) => ({ id, title: `do ${id}`, prompt: id }));
   const bare: AgentScript = { answers: [...many, shell, shell, { text: 'done' }] };

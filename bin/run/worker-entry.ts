@@ -5,5 +5,5 @@ import { fileURLToPath } from 'node:url';
 const isSource = import.meta.url.endsWith('.ts');
 
 export const workerEntry: string = fileURLToPath(
-  new URL(isSource ? '../../packages/worker/src/entry.ts' : './worker.cjs', import.meta.url),
+  new URL(isSource ? '../../packages/worker/src/entry.ts' : './thread.cjs', import.meta.url),
 );

@@ -67,6 +67,11 @@ describe.runIf(hasRegistry())('the installed package', () => {
     expect(code, stdout).toBe(0);
   });
 
+  test.each(['worker', 'hosts'])('drover %s looks for its queue', (command) => {
+    const { code, stderr } = drover.run([command, '--queue', 'redis://127.0.0.1:1']);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('no Redis answers at') as string });
+  });
+
   test('drover init writes a config that the installed drover reads', () => {
     const top = drover.project({ 'package.json': '{"scripts":{"test":"true"}}', 'index.js': '' });
     expect(drover.run(['init'], top).code).toBe(0);

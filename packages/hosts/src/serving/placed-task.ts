@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { deserialize } from 'node:v8';
 import { DroverError } from '@drover/core/errors';
 import { describe, type Failure } from '@drover/protocol/failures';
-import { pause } from '@drover/core/promises';
+import { bestEffort, pause } from '@drover/core/promises';
 import type { RunTask, TaskSpec } from '@drover/core/task/task';
 import { taskLinkOverWire } from '@drover/core/task/wire';
 import { builtinTools } from '@drover/core/tools/builtin';
@@ -22,6 +22,7 @@ import { PackIntake, sendPack } from '../packs.ts';
 import { type LinePort, portOver } from '../wire-port.ts';
 import { withCheckpoints } from './checkpoints.ts';
 import { type HostRepository, listHave, noteHave } from './repository.ts';
+import { TreeState } from './tree-state.ts';
 
 const HELLO_EVERY_MS = 1_000;
 const HELLOS_MAX = 20;
@@ -69,6 +70,7 @@ export class PlacedTask {
   #open: OpenRun | undefined;
   #saved: { readonly commit: string; readonly leftOut: readonly string[] } | undefined;
   #unsaved: Failure | undefined;
+  #tree: TreeState | undefined;
   readonly ended: Promise<void>;
 
   constructor(context: (placed: PlacedTask) => PlacedContext) {
@@ -240,6 +242,8 @@ export class PlacedTask {
     const { run, task, startedAt: when } = this.#given;
     const { slots } = this.#openRun;
     const base = this.#base;
+    // A file may vanish during the look: then git looks.
+    if ((await bestEffort(this.#hasChanged())) === false) return;
     this.#unsaved = undefined;
     const order = { message: 'checkpoint', when, branch: `drover/${run}/${task}` };
     const made = await this.#workspace?.commit(order).catch((error: unknown) => {
@@ -260,6 +264,13 @@ export class PlacedTask {
     if (commit !== before.commit) await sendPack(place, { commits: [commit], have: [base, before.commit] }, send);
     line.send({ type: 'checkpoint', commit, leftOut });
     this.#saved = { commit, leftOut };
+  }
+
+  async #hasChanged(): Promise<boolean> {
+    const { path } = this.#workspace ?? {};
+    if (path === undefined || this.#unsaved !== undefined) return true;
+    this.#tree ??= new TreeState(path);
+    return this.#tree.hasChanged();
   }
 
   get #given(): Order {
