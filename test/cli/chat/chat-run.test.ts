@@ -1,23 +1,18 @@
 // /run: a chat hands its conversation to a run, and gets its report back.
 
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { Answer, Script } from '@drover/rehearsal/script';
 import { expect, test, vi } from 'vitest';
 import { planned, RunDesk, says, submits, writes } from '../../support/run/run-desk.ts';
 import { type KeptRun, readRunState } from '../../../bin/history/run.ts';
 import { shortRunId } from '../../../bin/views/report.ts';
 import { deskWith, waitsFor } from '../dashboard/operated.ts';
-import { LAUNCHER } from '../program.ts';
 import { Chatting, KEYS } from './chat-desk.ts';
+import { MortalChat } from './mortal-chat.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
-
-const AS_TERMINAL = fileURLToPath(new URL('../../support/process/as-terminal.ts', import.meta.url));
 
 function envOf(desk: RunDesk): Record<string, string> {
   const model = { ANTHROPIC_API_KEY: 'a-test-key', ANTHROPIC_BASE_URL: desk.server.url };
@@ -165,19 +160,12 @@ test('a chat that was killed in its run finds it with --continue', async () => {
   await first.says('look at the parser');
   await first.types(KEYS.ctrlD);
   await first.code;
-  const env = { ...envOf(desk), PATH: process.env['PATH'] };
-  const argv = ['--import', AS_TERMINAL, LAUNCHER, 'chat', '--continue', '--yes', '--sandbox', 'off'];
-  const killed = spawn(process.execPath, argv, { cwd: desk.repository, env, stdio: ['pipe', 'pipe', 'inherit'] });
-  let output = '';
-  killed.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  const printed = async (text: string): Promise<void> => {
-    while (!output.includes(text)) await once(killed.stdout, 'data');
-  };
-  await printed('❯');
-  killed.stdin.write(`/run make it fast${KEYS.enter}`);
-  await printed('shell: until');
-  killed.kill('SIGKILL');
-  await once(killed, 'exit');
+  const argv = ['chat', '--continue', '--yes', '--sandbox', 'off'];
+  const killed = new MortalChat(argv, { cwd: desk.repository, env: envOf(desk) });
+  await killed.printed('❯');
+  killed.press(`/run make it fast${KEYS.enter}`);
+  await killed.printed('shell: until');
+  await killed.kill();
   const chat = chatAt(desk, ['--continue']);
   const [run] = await listRuns(desk);
   await chat.shows(`run ${shortRunId(run?.id ?? '')} of this session was interrupted`);
