@@ -143,7 +143,8 @@ export class SpanFold {
       case 'message_end': {
         const { message } = record;
         const agent = this.#agent(record, at);
-        if (message.role === 'assistant' && record.kept !== false)
+        // Messages before the first turn are from a conversation before this one.
+        if (message.role === 'assistant' && record.kept !== false && record.turn !== 0)
           return this.#request(record, at, { message, ...(record.cost !== undefined && { cost: record.cost }) });
         agent.since = at;
         return [];

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Answer, Script } from '@drover/rehearsal/script';
+import { SpanFold } from '@drover/telemetry/fold';
 import { expect, test, vi } from 'vitest';
 import { planned, RunDesk, says, submits, writes } from '../../support/run/run-desk.ts';
 import { type KeptRun, readRunState } from '../../../bin/history/run.ts';
@@ -80,6 +81,10 @@ test('/run hands the conversation to a run, and its report comes back', async ()
     expect(text).toMatch(/look at the parser.*it is slow.*a note of mine.*make it fast/);
   expect(asked.at(-1)).toMatch(/it is slow.*with the goal: make it fast.*1 of 1 task landed.*and now\?/);
   const [run] = await listRuns(desk);
+  // The answers of the chat are in the journal of the run, and no requests of it.
+  const fold = new SpanFold({ content: false });
+  const spans = (run?.past?.records ?? []).flatMap((record) => fold.take(record)).map(({ name }) => name);
+  expect(spans.filter((name) => name === 'chat claude-sonnet-4-5')).toHaveLength(asked.length - 2);
   const screen = (await chat.screen()).join('\n');
   expect(screen).toMatch(/✓ done {2}1 of 1 task landed/);
   expect(screen).toContain('As the report says.');
