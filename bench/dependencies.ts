@@ -8,6 +8,7 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Dependencies } from '@drover/coordinator/dependencies/bring';
 import { openRepository, type Repository } from '@drover/coordinator/git/repository';
 import { Slots } from '@drover/coordinator/slots/slots';
@@ -20,6 +21,7 @@ const BYTES = 270 * 1024 * 1024;
 const SECONDS_AIM = 5;
 const MB_AIM = 100;
 const MB = 1024 * 1024;
+const PLANNING_MS = 10_000;
 
 const env = { PATH: process.env['PATH'] ?? '', HOME: tmpdir(), GIT_CONFIG_NOSYSTEM: '1' };
 const { signal } = new AbortController();
@@ -56,6 +58,9 @@ async function way(how: Dependencies['how'], { folder, repository, copies }: Pla
   const first = await cost(folder, () => take('run_1', 1));
   const eight = await cost(folder, () => take('run_2', WORKERS));
   const again = await cost(folder, () => take('run_3', WORKERS));
+  await rm(join(home, 'workspaces'), { recursive: true });
+  await take('run_4', 1);
+  const planned = await ahead(home, { repository, how });
   const { seconds, mb } = eight;
   const verdict = seconds <= SECONDS_AIM && mb <= MB_AIM ? 'ok' : 'OVER';
   const ratio = `${(seconds / copies.seconds).toFixed(3)}x of copies; aim ${SECONDS_AIM} s and ${MB_AIM} MB`;
@@ -63,7 +68,29 @@ async function way(how: Dependencies['how'], { folder, repository, copies }: Pla
     row(`the first workspace, ${words}`, first),
     row(`then ${WORKERS} workspaces`, eight, `${ratio}: ${verdict}`),
     row(`the same ${WORKERS} in the next run`, again),
+    row(`${WORKERS} anew, made while a plan was made`, planned),
   ];
+}
+
+/** The time that tasks wait for workspaces which drover began to make before their plan was there. */
+async function ahead(home: string, { repository, how }: { repository: Repository; how: Dependencies['how'] }) {
+  const slots = await Slots.open({
+    home,
+    repository,
+    run: 'run_5',
+    env,
+    dependencies: { folders: ['node_modules'], how },
+  });
+  slots.prepare(WORKERS);
+  await delay(PLANNING_MS);
+  const { head: base } = repository;
+  const wishes = Array.from({ length: WORKERS }, (_, n) => ({ worker: n + 1, task: `task-${n}`, attempt: 1 }));
+  const taken = await cost(home, async () => {
+    const workspaces = await Promise.all(wishes.map((wish) => slots.take({ ...wish, base, signal })));
+    for (const workspace of workspaces) await workspace.release();
+  });
+  await slots.close();
+  return taken;
 }
 
 async function sample(top: string): Promise<Repository> {

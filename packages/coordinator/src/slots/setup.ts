@@ -62,7 +62,7 @@ export function isSlotHomeUnused(box: string): boolean {
 
 export type PreparationFacts = {
   readonly commands: readonly string[];
-  readonly copy: string | undefined; // mounts of shared dependencies
+  readonly copy: string | undefined; // of linked dependencies: its identity
   readonly path: string | undefined; // the PATH of the commands
 };
 

@@ -41,7 +41,7 @@ import { EMPTY_INDEX, type IndexEntry, type IndexFile, readGitIndex } from '../g
 import { isErrorCode, removeFolderTree, setFolderAside } from '../git/removal.ts';
 import { modeOfRenewedFile } from './renewal/own-file.ts';
 import { restoreSlotFiles } from './renewal/restore.ts';
-import { PreparedTree, preparedSlotState, withoutPreparedPaths } from './renewal/prepared.ts';
+import { PreparedTree, preparedSlotState, type SharedPaths, withoutPreparedPaths } from './renewal/prepared.ts';
 import {
   forgetYoungInSweep,
   type KnownFolders,
@@ -162,17 +162,18 @@ export class Slot {
     return this.#prepared.madeFor(key);
   }
 
-  /**
-   * Keeps the output of setup for later tasks with this key, unless `setup` reports that they need more than the tree.
-   */
-  async prepare(key: string, shared: readonly string[], setUp: () => Promise<SetUp>): Promise<readonly string[]> {
+  /** Keeps the output of setup for later tasks with this key, unless it reports that they need more than the tree. */
+  async prepare(
+    key: string,
+    { folders, linked }: SharedPaths,
+    setUp: () => Promise<SetUp>,
+  ): Promise<readonly string[]> {
     this.#prepared.forget();
-    const before = await this.#strays();
-    const state = await preparedSlotState(this.tree, withoutPreparedPaths(before, shared));
+    const before = withoutPreparedPaths(await this.#strays(), folders);
+    const state = await preparedSlotState(this.tree, before);
     const { made, isWhole } = await setUp();
     const after = await this.#strays();
-    if (isWhole)
-      await this.#prepared.note({ key, made }, { before: withoutPreparedPaths(before, shared), after, state });
+    if (isWhole) await this.#prepared.note({ key, made }, { before, after, state, linked });
     return made;
   }
 

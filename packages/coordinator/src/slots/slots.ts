@@ -26,14 +26,8 @@ import {
   readSlotInclude,
   readWorktreeInclude,
 } from './include.ts';
-import {
-  auditDependencyCopy,
-  type Dependencies,
-  hardLinkDependencies,
-  mountDependencies,
-  copyDependencies,
-  removeDependencyCopy,
-} from '../dependencies/bring.ts';
+import { type Dependencies, mountDependencies } from '../dependencies/bring.ts';
+import { LinkedDependencies } from '../dependencies/linked.ts';
 import { modeOfRenewedFile, writeRenewedFile } from './renewal/own-file.ts';
 import { isSlotHomeUnused, slotPreparationKey, setUpSlot } from './setup.ts';
 import { type Owner, Slot, slotNumbers, type SlotOptions } from './slot.ts';
@@ -104,17 +98,19 @@ export class Slots {
   #inclusion: Promise<Inclusion> | undefined;
   #objects: Promise<readonly string[]> | undefined;
   #userExcludes: Promise<string> | undefined;
-  #copied: Promise<string> | undefined;
+  readonly #shared: LinkedDependencies | undefined;
   readonly #keys = new Map<string, Promise<string | undefined>>();
 
   private constructor(options: SlotsOptions, store: Store, lines: readonly IncludeLine[]) {
     this.#options = options;
     this.store = store;
     this.#lines = lines;
-    const { repository, env } = options;
-    const { objectFormat } = repository;
+    const { repository, env, dependencies } = options;
+    const { objectFormat, top } = repository;
     this.#blobs = new Blobs({ gitDir: store.gitDir, env });
-    const { slotsFolder, gitDir: storeGit } = store;
+    const { slotsFolder, gitDir: storeGit, folder } = store;
+    if (dependencies?.how === 'link')
+      this.#shared = new LinkedDependencies(dependencies.folders, { top, store: folder });
     this.#slotOptions = { slotsFolder, storeGit, objectFormat, blobs: this.#blobs, env };
   }
 
@@ -193,10 +189,9 @@ export class Slots {
 
   /** Throws DroverError if a worker changed dependencies that workspaces share. The next run makes a new copy. */
   async auditDependencies(): Promise<void> {
-    const copy = await this.#copied;
-    const paths = copy === undefined ? [] : await auditDependencyCopy(copy);
-    if (copy === undefined || paths.length === 0) return;
-    await removeDependencyCopy(copy);
+    const paths = (await this.#shared?.audit()) ?? [];
+    if (paths.length === 0) return;
+    await this.#shared?.removeCopy();
     throw new DroverError({ kind: 'dependencies.changed', paths: paths.slice(0, CHANGED_MAX) });
   }
 
@@ -226,8 +221,15 @@ export class Slots {
     const bring = async () => {
       await slot.goTo(head, this.#closing.signal, await this.#keyAt(head));
       await slot.getToKnow();
+      await this.#shared?.link(slot.tree, this.#closing.signal);
     };
-    await bestEffort(bring());
+    await bestEffort(
+      bring().catch((error: unknown) => {
+        // Some links may be missing.
+        slot.disown();
+        throw error;
+      }),
+    );
     return slot;
   }
 
@@ -262,7 +264,7 @@ export class Slots {
     const { tree, index, folderMode: mode } = slot;
     writeRenewedFile(slot.exclude, exclude, modeOfRenewedFile(mode));
     await placeIncludes(included, repository.top, slot.tree);
-    await this.#linkDependencies(slot);
+    await this.#shared?.link(tree, signal);
     const branch = `drover/${run}/${task}`;
     renewWorkerGit({ tree, index, storeGit: this.store.gitDir, repository, base, branch, exclude, mode });
     slot.clearBox();
@@ -284,12 +286,12 @@ export class Slots {
     { base, sandbox }: { readonly base: string; readonly sandbox: SandboxPolicy | undefined },
     signal: AbortSignal,
   ): Promise<readonly string[]> {
-    const { setup, env, dependencies } = this.#options;
+    const { setup, env } = this.#options;
     const key = await this.#keyAt(base);
     if (key === undefined) return [];
     const kept = slot.madeFor(key);
     if (kept !== undefined) return kept;
-    const shared = dependencies?.how === 'link' ? dependencies.folders : [];
+    const shared = { folders: this.#shared?.folders ?? [], linked: this.#shared?.linkedIn(slot.tree) };
     const place = { cwd: slot.tree, env, outputFolder: setup?.outputFolder ?? '', git: slot.git(slot.index), sandbox };
     return slot.prepare(key, shared, async () => ({
       made: await setUpSlot(setup?.commands ?? [], place, signal),
@@ -308,22 +310,11 @@ export class Slots {
   }
 
   async #key(base: string): Promise<string | undefined> {
-    const { setup, dependencies, env } = this.#options;
+    const { setup, env } = this.#options;
     const commands = setup?.commands ?? [];
-    const copy = dependencies?.how === 'link' ? await this.#copy(dependencies.folders) : undefined;
+    const copy = await this.#shared?.identity();
     if (commands.length === 0 && copy === undefined) return undefined;
     return slotPreparationKey({ commands, copy, path: env['PATH'] }, base, this.store.git);
-  }
-
-  #copy(folders: readonly string[]): Promise<string> {
-    this.#copied ??= copyDependencies(folders, this.#options.repository.top, this.store.folder);
-    return this.#copied;
-  }
-
-  async #linkDependencies({ tree }: Slot): Promise<void> {
-    const { dependencies } = this.#options;
-    if (dependencies?.how === 'link')
-      await hardLinkDependencies(await this.#copy(dependencies.folders), dependencies.folders, tree);
   }
 
   async #contain(

@@ -3,7 +3,9 @@
 // Guarantees
 //   1. Kept paths are as setup left them: each file has its inode, mode, size and ctime, and what a worker added is
 //      gone. Otherwise nothing is kept, and setup runs again.
-//   2. A file with several names is compared by mtime, because each further link changes its ctime.
+//   2. A file with several names is compared by mtime, because each further link changes its ctime. A folder of
+//      linked dependencies is compared by its own ctime instead: no name in it was replaced. An audit compares what
+//      the links lead to.
 //   3. Nothing is kept for another key, which covers lockfiles, manifests, commands and the PATH.
 //   4. Nothing outside the tree is read or removed, even through links that a worker left.
 //
@@ -22,6 +24,7 @@ import {
 import { dirname, join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as z from 'zod/mini';
+import type { LinkedFolder, LinkedFolders } from '../../dependencies/linked.ts';
 import { isErrorCode, setFolderAside } from '../../git/removal.ts';
 
 const ENTRIES_MAX = 300_000; // a larger tree is set up again for every task
@@ -44,7 +47,11 @@ type SetUpChange = {
   readonly before: readonly string[];
   readonly state: TreeState | undefined; // of `before`
   readonly after: readonly string[];
+  readonly linked: LinkedFolders | undefined;
 };
+
+/** Dependencies that workspaces share: no output of setup, but kept like it. */
+export type SharedPaths = { readonly folders: readonly string[]; readonly linked: LinkedFolders | undefined };
 
 const NONE: ReadonlySet<string> = new Set();
 
@@ -83,7 +90,7 @@ export class PreparedTree {
   /** Keeps everything added since `before`. Keeps nothing if setup changed existing paths. */
   async note({ key, made }: Pick<PreparedRecord, 'key' | 'made'>, change: SetUpChange): Promise<void> {
     const paths = withoutPreparedPaths(change.after, change.before);
-    const state = await preparedSlotState(this.#tree, paths);
+    const state = await preparedSlotState(this.#tree, paths, change.linked);
     const isUnchanged =
       JSON.stringify(await preparedSlotState(this.#tree, change.before)) === JSON.stringify(change.state);
     if (state === undefined || !isUnchanged) return;
@@ -106,28 +113,39 @@ export class PreparedTree {
   async #isAsRecorded({ paths, state }: PreparedRecord, trash: string): Promise<boolean> {
     const added: Buffer[] = [];
     let same = 0;
+    const within = namesInLinkedFolders(state);
     const isSame = await walkPreparedPaths(this.#tree, paths, (path, found) => {
       const recorded = state[path];
       if (recorded === undefined) {
         added.push(placeInPreparedTree(this.#tree, path));
-        return 'leave out';
+        return [];
       }
       same += 1;
-      return recorded === lookOfPreparedFile(found, recorded.startsWith('c')) ? 'go on' : 'stop';
+      const look = recorded.startsWith('l')
+        ? lookOfLinkedFolder(found)
+        : lookOfPreparedFile(found, recorded.startsWith('c'));
+      return recorded === look ? (within.get(path) ?? 'all') : 'stop';
     });
     return isSame && same === Object.keys(state).length && added.every((place) => setFolderAside(place, trash));
   }
 }
 
 /** Returns undefined if there is too much, or an entry that is no file, folder or link. */
-export async function preparedSlotState(tree: string, paths: readonly string[]): Promise<TreeState | undefined> {
+export async function preparedSlotState(
+  tree: string,
+  paths: readonly string[],
+  linked: LinkedFolders = new Map(),
+): Promise<TreeState | undefined> {
   const state: Record<string, string> = {};
   let count = 0;
   const isWhole = await walkPreparedPaths(tree, paths, (path, found) => {
     count += 1;
     if (count > ENTRIES_MAX || !(found.isFile() || found.isDirectory() || found.isSymbolicLink())) return 'stop';
-    state[path] = lookOfPreparedFile(found, found.nlink === 1);
-    return 'go on';
+    const before = linked.get(path);
+    const look = lookOfLinkedFolder(found);
+    const isLinked = before?.isSettled === true && look === lookOfLinkedFolder(before);
+    state[path] = isLinked ? look : lookOfPreparedFile(found, found.nlink === 1);
+    return isLinked ? before.folders : 'all';
   });
   return isWhole ? state : undefined;
 }
@@ -138,7 +156,23 @@ function lookOfPreparedFile(found: Stats, isSingle: boolean): string {
   return `${isSingle ? `c ${found.ctimeMs}` : `m ${found.mtimeMs}`} ${found.ino} ${found.mode} ${found.size}`;
 }
 
-type Look = (path: string, found: Stats) => 'go on' | 'leave out' | 'stop';
+function lookOfLinkedFolder({ ctimeMs, ino, mode }: Pick<LinkedFolder, 'ctimeMs' | 'ino' | 'mode'>): string {
+  return `l ${ctimeMs} ${ino} ${mode}`;
+}
+
+/** By recorded linked folder: the names of the folders in it. */
+function namesInLinkedFolders(state: TreeState): ReadonlyMap<string, readonly string[]> {
+  const linked = Object.keys(state).filter((path) => state[path]?.startsWith('l') === true);
+  const within = new Map<string, string[]>(linked.map((path) => [path, []]));
+  for (const path of Object.keys(state)) {
+    const end = path.lastIndexOf('/');
+    within.get(path.slice(0, Math.max(0, end)))?.push(path.slice(end + 1));
+  }
+  return within;
+}
+
+/** Returns the names to go on with in a folder. */
+type Look = (path: string, found: Stats) => 'all' | readonly string[] | 'stop';
 
 /** Returns true if every path existed in a real folder and `look` stopped at none. */
 async function walkPreparedPaths(tree: string, paths: readonly string[], look: Look): Promise<boolean> {
@@ -151,8 +185,9 @@ async function walkPreparedPaths(tree: string, paths: readonly string[], look: L
     if (found === undefined) return false;
     const next = look(path, found);
     if (next === 'stop') return false;
-    if (next === 'go on' && found.isDirectory())
-      for (const name of readdirSync(place, { encoding: 'latin1' })) waiting.push(`${path}/${name}`);
+    if (!found.isDirectory()) continue;
+    const names = next === 'all' ? readdirSync(place, { encoding: 'latin1' }) : next;
+    for (const name of names) waiting.push(`${path}/${name}`);
   }
   return true;
 }
