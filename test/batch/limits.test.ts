@@ -1,11 +1,14 @@
 // Limits of a batch: canary, failures and budgets; and what a resumed batch retries.
 
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { canaryFirst, canaryVerdict } from '@drover/coordinator/batch/canary';
 import { NO_USAGE } from '@drover/core/model/spending/usage';
 import type { Answer } from '@drover/rehearsal/script';
 import { BatchDesk, noisyFiles, SPEC, tidying } from '../support/run/batch-desk.ts';
 import { calls } from '../support/run/run-desk.ts';
+import { temporaryFolder } from '../support/workspace.ts';
 
 const REFUSES: Answer = { stop: 'refusal', text: 'I will not.' };
 const warnings = (events: readonly { readonly type: string }[]) =>
@@ -100,6 +103,24 @@ test.each([
   expect((await batch.results()).at(-1)?.reason).toContain(
     `${failures} ${failures === 1 ? 'task has' : 'tasks have'} failed`,
   );
+});
+
+test('stopWhenFailed counts a task that the merge train fails while later ones work', async () => {
+  const marker = join(await temporaryFolder(), 'a later task works');
+  // The gate of the first task ends once the fourth one has asked the model, whose answer never comes.
+  const hangs = (path: string): Answer | undefined => {
+    if (path !== 'src/file4.ts') return undefined;
+    writeFileSync(marker, '');
+    return { text: 'too late', delayMs: 600_000 };
+  };
+  const gate = `grep -q console src/file1.ts || { until [ -e '${marker}' ]; do sleep 0.02; done; false; }`;
+  const batch = await BatchDesk.with(tidying(hangs), noisyFiles(6), `${SPEC}limits: { stopWhenFailed: 1 }\n`);
+  const open = ['--sandbox', 'off', '--yes'];
+  const { code } = await batch.run(['--workers', '1', '--gate', gate, ...open]);
+  expect([code, Object.values(await batch.statuses())]).toEqual([
+    3,
+    ['gate_failed', 'landed', 'landed', 'cancelled', 'skipped', 'skipped'],
+  ]);
 });
 
 test('a task that exceeds its own budget fails alone', async () => {
