@@ -26,7 +26,7 @@ const PLANNING_MS = 10_000;
 const env = { PATH: process.env['PATH'] ?? '', HOME: tmpdir(), GIT_CONFIG_NOSYSTEM: '1' };
 const { signal } = new AbortController();
 
-type Cost = { readonly seconds: number; readonly mb: number };
+type Cost = { readonly seconds: number; readonly cpuSeconds: number; readonly mb: number };
 
 export async function lines(): Promise<readonly string[]> {
   const folder = newFolder();
@@ -112,11 +112,12 @@ async function sample(top: string): Promise<Repository> {
 /** The time taken, and the disk space used. */
 async function cost(folder: string, work: () => Promise<void>): Promise<Cost> {
   const before = used(folder);
-  const begun = performance.now();
+  const [begun, cpu] = [performance.now(), process.cpuUsage()];
   await work();
   const seconds = (performance.now() - begun) / 1_000;
+  const { user, system } = process.cpuUsage(cpu);
   execFileSync('sync');
-  return { seconds, mb: (used(folder) - before) / MB };
+  return { seconds, cpuSeconds: (user + system) / 1_000_000, mb: (used(folder) - before) / MB };
 }
 
 function used(folder: string): number {
@@ -124,6 +125,7 @@ function used(folder: string): number {
   return (blocks - bfree) * bsize;
 }
 
-function row(what: string, { seconds, mb }: Cost, note = ''): string {
-  return `${what.padEnd(50)} ${seconds.toFixed(2).padStart(8)} s ${mb.toFixed(0).padStart(6)} MB   ${note}`;
+function row(what: string, { seconds, cpuSeconds, mb }: Cost, note = ''): string {
+  const cpu = cpuSeconds.toFixed(2).padStart(6);
+  return `${what.padEnd(50)} ${seconds.toFixed(2).padStart(8)} s (CPU ${cpu} s) ${mb.toFixed(0).padStart(6)} MB   ${note}`;
 }

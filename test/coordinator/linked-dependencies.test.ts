@@ -117,7 +117,7 @@ test('two runs that make the copy at the same time both pass the audit', async (
   for (const slots of both) expect(await slots.auditDependencies()).toBeUndefined();
 });
 
-test('workspaces prepared ahead have their links, and a stopped preparation leaves none behind', async () => {
+test('workspaces prepared ahead have all their links, also after a stopped preparation', async () => {
   const { head, open } = await npmSlots();
   const stopped = await open('run_1');
   stopped.prepare(2);
