@@ -1,11 +1,11 @@
 // The package that `pnpm release:pack` makes: npm installs it into an empty prefix, and every command works there.
 
 import { execFileSync } from 'node:child_process';
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ended, hasRegistry, Installed } from '../../support/release/installed.ts';
-import { PLAN, SEARCHES, WRITES } from '../../support/release/scripts.ts';
+import { ended, hasRegistry, Installed, writeFiles } from '../../support/release/installed.ts';
+import { PLAN, SEARCHES, TWO_TASKS, WRITES } from '../../support/release/scripts.ts';
 
 const BYTES_MAX = 3 * 1024 * 1024;
 const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly version: string };
@@ -56,6 +56,41 @@ describe.runIf(hasRegistry())('the installed package', () => {
       top,
     );
     expect({ code, landed: stdout.includes('Landed (1)') }, stdout + stderr).toEqual({ code: 0, landed: true });
+  });
+
+  test('with a key alone, the first run of an npm project lands two tasks for merge', async () => {
+    const top = drover.project({
+      '.gitignore': 'node_modules/\n',
+      'package.json': '{"name":"p","private":true,"scripts":{"test":"node test.js"}}\n',
+      'package-lock.json': '{"name":"p","lockfileVersion":3,"packages":{"":{"name":"p"}}}\n',
+      'test.js': 'require("mine");\n',
+    });
+    writeFiles(top, { 'node_modules/mine/index.js': '' });
+    const git = (...args: readonly string[]) => execFileSync('git', args, { cwd: top, encoding: 'utf8' }).trim();
+    git('config', 'user.name', 'Ada');
+    git('config', 'user.email', 'ada@example.com');
+    const script = join(drover.folder, 'two-tasks.yaml');
+    writeFileSync(script, TWO_TASKS);
+    const { child, first } = await drover.start(['rehearse', script]);
+    const base = /ANTHROPIC_BASE_URL=(\S+)/.exec(first)?.[1] ?? '';
+    const ran = await drover.ran(['run', 'Add two functions', '--gate', 'npm test', '--yes'], top, {
+      ANTHROPIC_API_KEY: 'k',
+      ANTHROPIC_BASE_URL: base,
+    });
+    await ended(child);
+    expect({ code: ran.code, landed: ran.stdout.includes('Landed (2)') }, ran.stdout + ran.stderr).toEqual({
+      code: 0,
+      landed: true,
+    });
+    expect(ran.stderr).toContain('each workspace gets your node_modules, read-only');
+    const branch = git('for-each-ref', '--format=%(refname:short)', 'refs/heads/drover');
+    expect(branch).toMatch(/^drover\/add-two-functions-[0-9a-f]{6}$/);
+    expect(git('log', '-2', '--format=%an <%ae> %s', branch)).toBe(
+      'Ada <ada@example.com> Subtract\nAda <ada@example.com> Add',
+    );
+    expect(drover.run(['diff', '--name-only'], top)).toEqual({ code: 0, stdout: 'add.js\nsub.js\n', stderr: '' });
+    expect(drover.run(['merge'], top).code).toBe(0);
+    expect(git('log', '-3', '--format=%s')).toBe('Subtract\nAdd\nfirst');
   });
 
   test('drover batch runs the example that comes with it', () => {

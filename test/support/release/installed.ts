@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
 
 export type Ended = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
 
@@ -33,10 +34,7 @@ export class Installed {
   /** A git repository with these files, all committed. */
   project(files: Readonly<Record<string, string>>): string {
     const top = join(this.folder, `project-${(this.#projects += 1)}`);
-    for (const [path, text] of Object.entries(files)) {
-      mkdirSync(dirname(join(top, path)), { recursive: true });
-      writeFileSync(join(top, path), text);
-    }
+    writeFiles(top, files);
     const git = (...args: readonly string[]) =>
       execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@localhost', ...args], { cwd: top });
     git('init', '-q');
@@ -60,6 +58,13 @@ export class Installed {
     return { code: status, stdout, stderr };
   }
 
+  /** Like `run`, for a command that asks a server which `start` began. */
+  async ran(args: readonly string[], cwd: string, more: Readonly<Record<string, string>>): Promise<Ended> {
+    const child = spawn('drover', args, { cwd, env: this.environment(more), stdio: ['ignore', 'pipe', 'pipe'] });
+    const [[code], stdout, stderr] = await Promise.all([once(child, 'close'), text(child.stdout), text(child.stderr)]);
+    return { code: code as number | null, stdout, stderr };
+  }
+
   /** Starts a server, and returns it with its first piece of output. */
   async start(args: readonly string[], cwd = this.folder): Promise<{ child: ChildProcess; first: string }> {
     const child = spawn('drover', args, { cwd, env: this.environment(), stdio: ['ignore', 'pipe', 'inherit'] });
@@ -69,6 +74,13 @@ export class Installed {
 
   remove(): void {
     rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+export function writeFiles(top: string, files: Readonly<Record<string, string>>): void {
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(top, path)), { recursive: true });
+    writeFileSync(join(top, path), content);
   }
 }
 
