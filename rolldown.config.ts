@@ -12,11 +12,13 @@ const PAGE = 'packages/server/src/page';
 const page: Plugin = {
   name: 'page',
   async generateBundle() {
-    const built = await rolldown({ input: `${PAGE}/view/main.ts`, platform: 'browser' });
+    const built = await rolldown({ input: `${PAGE}/view/main.ts`, platform: 'browser', external: /^node:/ });
     const names = { entryFileNames: '[name].js', chunkFileNames: 'part-[name].js' };
     const { output } = await built.generate({ format: 'esm', minify: true, ...names });
     for (const made of output) {
       if (made.type !== 'chunk') throw new Error(`the page does not serve ${made.fileName}`);
+      const lacking = made.imports.find((name) => name.startsWith('node:'));
+      if (lacking !== undefined) throw new Error(`a browser has no ${lacking}, which the page imports`);
       this.emitFile({ type: 'asset', fileName: `page/${made.fileName}`, source: made.code });
     }
     for (const name of STILL)

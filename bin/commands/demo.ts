@@ -34,7 +34,7 @@ export const demo = defineCommand({
   async run({ keep }, io) {
     const folder = await mkdtemp(join(tmpdir(), 'drover-demo-'));
     try {
-      const code = await runDemo(join(folder, 'shop'), demoIo(io, folder));
+      const code = await runDemo(join(folder, 'shop'), keep, demoIo(io, folder));
       if (code === exitCode.done) await print(io.stdout, afterDemoSentence(io, keep));
       return code;
     } finally {
@@ -55,7 +55,7 @@ function demoIo(io: Io, folder: string): Io {
   return { ...io, env: { TERM, LANG, LC_ALL, NO_COLOR, FORCE_COLOR, TMPDIR, HOME: folder, PATH: path } };
 }
 
-async function runDemo(project: string, io: Io): Promise<number> {
+async function runDemo(project: string, isKept: boolean, io: Io): Promise<number> {
   const [{ carryRun }, { readDemoHistory, makeDemoSample }, { demoScript, GOAL }, { Sights }] = await Promise.all([
     import('../run/running.ts'),
     import('../demo/sample.ts'),
@@ -85,7 +85,7 @@ async function runDemo(project: string, io: Io): Promise<number> {
   const named = await newRunSettings(args, { goal: GOAL, tasks: undefined }, around, io);
   const settings = { ...named, model: model.label };
   const containment = await openDemoContainment(around.settings.home, io);
-  const sights = new Sights(await openRunView(args, io));
+  const sights = new Sights(await openRunView({ ...args, when: isKept ? 'at the end' : 'for the last time' }, io));
   const end = await carryRun(
     {
       id: newId('run'),
@@ -135,7 +135,7 @@ function afterDemoSentence(io: Io, isKept: boolean): string {
     '',
     style('bold', head),
     '  export ANTHROPIC_API_KEY=…',
-    `  ${run} --model anthropic/claude-sonnet-4-5 "…" --gate "npm test"`,
+    `  ${run} "…" --gate "npm test"`,
     ...(isKept
       ? []
       : [

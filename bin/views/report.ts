@@ -28,8 +28,11 @@ export type ReportPaper = { readonly columns: number; readonly style: Style };
 
 type End = NonNullable<RunState['end']>;
 
-/** Ends with a newline. Empty for a run that has not ended. `when`: as it ends, or later by drover show. */
-export function runReport(state: RunState, paper: ReportPaper, when: 'at the end' | 'later' = 'at the end'): string {
+/** `later`: by drover show. `for the last time`: the run is removed, so no command can name it. */
+export type ReportTime = 'at the end' | 'later' | 'for the last time';
+
+/** Ends with a newline. Empty for a run that has not ended. */
+export function runReport(state: RunState, paper: ReportPaper, when: ReportTime = 'at the end'): string {
   const { end } = state;
   if (end === undefined) return '';
   const sections = [
@@ -47,7 +50,7 @@ export function runReport(state: RunState, paper: ReportPaper, when: 'at the end
     reportModelsSection(state, paper),
     reportCostSection(state, end, paper),
     reportAnswerSection(end, paper),
-    reportNextSection({ state, end }, paper, when),
+    ...(when === 'for the last time' ? [] : [reportNextSection({ state, end }, paper, when)]),
   ];
   return `${sections
     .filter((lines) => lines.length > 0)
@@ -279,6 +282,8 @@ function reportResumeSentence({ failure }: End): string {
       return 'deliver it, once your checkout is as you want it';
     case 'plan.declined':
       return 'look at the plan again';
+    case 'base.failed':
+      return 'test the gates again, on the same commit';
     default:
       return 'go on with what is not done';
   }

@@ -15,7 +15,7 @@ import { movedWords } from '@drover/protocol/events';
 import type { Shown } from '@drover/core/bus';
 import { type Io, type Output, print } from '../io.ts';
 import { clockText, dollarsText, durationText, shortCountText, totalTokens } from './text/figures.ts';
-import { runReport } from './report.ts';
+import { type ReportTime, runReport } from './report.ts';
 import { looksOf, taskTextStyle, type Style, textStyle } from './text/style.ts';
 import { cleanText, terminalColumns, textForLog, inertText, textOnOneLine, widthOfText } from './text/terminal-text.ts';
 import type { RunView } from './view.ts';
@@ -28,9 +28,10 @@ const TIME_CHARS = '00:00:00'.length;
 const DROVER = 'drover'; // who speaks where no task does
 const COORDINATOR = 'coordinator';
 
-export function runLinesView(output: Output, env: Io['env']): RunView {
+export function runLinesView(output: Output, env: Io['env'], when?: ReportTime): RunView {
   const isGrouped = (env['GITHUB_ACTIONS'] ?? '') !== '';
-  const lines = new RunLines(output, textStyle(output, env), { isGrouped, safe: (text) => textForLog(text, env) });
+  const log = { isGrouped, safe: (text: string) => textForLog(text, env), when };
+  const lines = new RunLines(output, textStyle(output, env), log);
   return {
     show: (event) => print(output, lines.of(event)),
     recall: (event) => void lines.of(event),
@@ -41,7 +42,15 @@ export function runLinesView(output: Output, env: Io['env']): RunView {
 }
 
 type Of<Type extends Shown['type']> = Extract<Shown, { readonly type: Type }>;
-type Told = { readonly state: TaskState; readonly doing: string };
+type Told = {
+  readonly state: TaskState;
+  readonly doing: string;
+  /** Calls of this step that have a line: while several run, each end of one names another again. */
+  readonly calls: ReadonlySet<string>;
+};
+const NO_CALLS: ReadonlySet<string> = new Set();
+const UNTOLD: Told = { state: 'waiting', doing: '', calls: NO_CALLS };
+
 type Mark = { readonly sign: string; readonly format: Parameters<Style>[0] };
 
 /** A line: `word` and `figures` are drover's own, `text` is untrusted; `printed` is a cleaned line of an output. */
@@ -56,7 +65,11 @@ type Words = {
 const WARNING: Mark = { sign: '!', format: 'yellow' };
 
 /** Features of the CI runner: it folds groups of lines, and takes some text for commands. */
-type Log = { readonly isGrouped: boolean; readonly safe: (text: string) => string };
+type Log = {
+  readonly isGrouped: boolean;
+  readonly safe: (text: string) => string;
+  readonly when: ReportTime | undefined; // of the report
+};
 
 /** A fold from events to text. */
 class RunLines {
@@ -170,9 +183,10 @@ class RunLines {
 
   #change(event: Shown, progress: TaskProgress): string {
     const { id: task, state, doing } = progress;
-    const told = this.#told.get(task) ?? { state: 'waiting', doing: '' };
+    const told = this.#told.get(task) ?? UNTOLD;
     if (told.state === state && told.doing === doing) return '';
-    this.#told.set(task, { state, doing });
+    const isKnown = this.#note(task, told, { state, doing });
+    if (isKnown) return '';
     // Gates report their tasks themselves; a merge is reported once.
     if (state === 'thinking' || state === 'gate' || (state === 'merging' && told.state === 'gate')) return '';
     const line =
@@ -189,15 +203,24 @@ class RunLines {
   /** Lines of the coordinator itself. */
   #coordinate(event: Shown): string {
     const { activity: state, doing } = this.#state.coordinator;
-    const told = this.#told.get('');
-    if (told?.state === state && told.doing === doing) return '';
-    this.#told.set('', { state, doing });
-    if (doing === '') return '';
+    const told = this.#told.get('') ?? UNTOLD;
+    if (told.state === state && told.doing === doing) return '';
+    const isKnown = this.#note('', told, { state, doing });
+    if (isKnown || doing === '') return '';
     const mark = looksOf[state];
     return this.#line(
       { ...event, task: COORDINATOR },
       state === 'running' ? this.#call(doing) : { mark, word: mark.word, text: doing },
     );
+  }
+
+  /** Remembers what an agent does. Returns true if it is a call of the same step that has a line already. */
+  #note(agent: string, told: Told, { state, doing }: Omit<Told, 'calls'>): boolean {
+    const before = told.state === state ? told.calls : NO_CALLS;
+    const call = doing.replace(/ and \d+ more$/, '');
+    const calls = state === 'running' ? new Set([...before, call]) : NO_CALLS;
+    this.#told.set(agent, { state, doing, calls });
+    return before.has(call);
   }
 
   #call(text: string): Words {
@@ -255,7 +278,7 @@ class RunLines {
 
   #report(): string {
     const columns = terminalColumns(this.#output);
-    return this.#inert(`\n${runReport(this.#state, { columns, style: this.#style })}`);
+    return this.#inert(`\n${runReport(this.#state, { columns, style: this.#style }, this.#log.when)}`);
   }
 
   /** Always one line. */

@@ -3,6 +3,7 @@
 import { UsageError } from '@drover/core/errors';
 import { choiceOption, flagOption, type Values } from '../start/command.ts';
 import { type Io, print } from '../io.ts';
+import type { ReportTime } from './report.ts';
 import type { RunView, View } from './view.ts';
 
 export const viewOptions = {
@@ -37,7 +38,7 @@ export const runViewOptions = {
 
 /** Opens the dashboard on a terminal, and lines elsewhere and in CI. `now` is the clock of the events. */
 export async function openRunView(
-  wanted: Values<typeof runViewOptions>,
+  wanted: Values<typeof runViewOptions> & { readonly when?: ReportTime },
   io: Io,
   now: () => number = Date.now,
 ): Promise<RunView> {
@@ -47,10 +48,10 @@ export async function openRunView(
     await print(io.stderr, `drover: ${obstacle}, so lines are shown instead of the dashboard\n`);
   switch (view ?? (isContinuousIntegration(io.env) ? 'lines' : 'dashboard')) {
     case 'dashboard':
-      if (obstacle !== undefined) return openRunView({ view: 'lines', json: false }, io);
-      return (await import('./dashboard/dashboard.ts')).dashboardView(io, now);
+      if (obstacle !== undefined) return openRunView({ ...wanted, view: 'lines', json: false }, io);
+      return (await import('./dashboard/dashboard.ts')).dashboardView(io, now, wanted.when);
     case 'lines':
-      return (await import('./run-lines.ts')).runLinesView(io.stdout, io.env);
+      return (await import('./run-lines.ts')).runLinesView(io.stdout, io.env, wanted.when);
     case 'json':
       return unpaintedView((await import('./json.ts')).jsonView(io.stdout));
     case 'silent':

@@ -9,7 +9,7 @@ import { RunState } from '@drover/coordinator/view/state';
 import type { Shown } from '@drover/core/bus';
 import { Questions } from '@drover/core/permission/questions';
 import { type Io, print } from '../../io.ts';
-import { runReport } from '../report.ts';
+import { type ReportTime, runReport } from '../report.ts';
 import { textInAscii, isAsciiTerminal, looksOf, type Style, textStyle } from '../text/style.ts';
 import { cleanText, terminalColumns } from '../text/terminal-text.ts';
 import type { RunDesk, RunView } from '../view.ts';
@@ -24,8 +24,8 @@ import { RunList } from './run-list.ts';
 export type DashboardIo = Pick<Io, 'stdin' | 'stdout' | 'env' | 'job'>;
 
 /** `now` is the clock of the elapsed time. */
-export function dashboardView(io: DashboardIo, now: () => number): RunView {
-  return new Dashboard(io, now);
+export function dashboardView(io: DashboardIo, now: () => number, when?: ReportTime): RunView {
+  return new Dashboard(io, now, when);
 }
 
 class Dashboard implements RunView {
@@ -36,6 +36,7 @@ class Dashboard implements RunView {
   readonly #style: Style;
   readonly #isAscii: boolean;
   readonly #state = new RunState();
+  readonly #when: ReportTime | undefined;
   readonly #screen: FullScreen;
   readonly #keys: Keys;
   readonly #conversations = new Conversations();
@@ -46,8 +47,9 @@ class Dashboard implements RunView {
   #isClosed = false;
   #askings = 0;
 
-  constructor(io: DashboardIo, now: () => number) {
+  constructor(io: DashboardIo, now: () => number, when: ReportTime | undefined) {
     this.#io = io;
+    this.#when = when;
     this.#style = textStyle(io.stdout, io.env);
     this.#isAscii = isAsciiTerminal(io.env);
     this.#screen = new FullScreen(io);
@@ -151,7 +153,8 @@ class Dashboard implements RunView {
 
   async #finish(): Promise<void> {
     await this.close();
-    const report = runReport(this.#state, { columns: terminalColumns(this.#io.stdout), style: this.#style });
+    const paper = { columns: terminalColumns(this.#io.stdout), style: this.#style };
+    const report = runReport(this.#state, paper, this.#when);
     await print(this.#io.stdout, this.#marked(`\n${report}`));
   }
 

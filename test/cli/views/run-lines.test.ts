@@ -60,6 +60,30 @@ test('a run prints one line per change, with time, task and activity', async () 
   `);
 });
 
+test('calls that run together have one line each, whichever ends first', async () => {
+  const { events } = sampleRun({ tasks: 1 });
+  const at = events.findIndex(({ type, task }) => type === 'task_start' && task === 'task-1');
+  const teller = new Teller();
+  const place = { task: 'task-1', worker: 1, attempt: 1 };
+  const start = (file: string) =>
+    teller.tell({ type: 'tool_execution_start', args: {}, ...label(1, `write: ${file}`) }, place);
+  const end = (file: string) => {
+    const result = { output: '', outputSummary: '', isError: false };
+    teller.tell({ type: 'tool_execution_end', ...result, ...label(1, `write: ${file}`) }, place);
+  };
+  start('a');
+  start('b');
+  end('b');
+  end('a');
+  start('a');
+  const lines = told(await shown([...events.slice(0, at + 1), ...teller.events]));
+  expect(lines.filter((line) => line.includes('write'))).toEqual([
+    ' task-1       ▸ write: a',
+    ' task-1       ▸ write: b and 1 more',
+    ' task-1       ▸ write: a',
+  ]);
+});
+
 test('failures, retries, conflicts and skips print their reason', async () => {
   const { events } = sampleRun({ tasks: 10 });
   const lines = told(await shown(events)).filter((line) =>

@@ -56,6 +56,8 @@ test('every retry of a worker’s request belongs to the attempt of its task', a
     ['one', 1, 1, 7],
     ['one', 1, 2, 7],
   ]);
+  // A refused request is no cache miss.
+  expect(of(events, 'warning')).toEqual([]);
 });
 
 test('an overloaded model hands over once, and the answering model sets the price', async () => {

@@ -76,7 +76,7 @@ test('a cache miss of a worker is reported with the first difference', async () 
   const { events } = await desk.run(['run', 'do one thing']);
   const warnings = events.filter((event) => event.type === 'warning' && event.task === 'one');
   expect(warnings.flatMap((event) => (event.type === 'warning' ? [event.message] : []))).toEqual([
-    'nothing of what it was seeded with was read from the cache, though it is the coordinator’s to the byte',
+    'its first request read nothing from the cache, although it begins like the coordinator’s, byte for byte',
   ]);
 });
 

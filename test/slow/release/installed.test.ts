@@ -35,6 +35,8 @@ describe.runIf(hasRegistry())('the installed package', () => {
   test('drover demo lands all of its tasks', () => {
     const { code, stdout } = drover.run(['demo']);
     expect({ code, landed: /^Landed \(\d+\)$/m.exec(stdout)?.[0] }).toEqual({ code: 0, landed: 'Landed (6)' });
+    // Its project is gone, and so is its run.
+    expect(stdout).not.toMatch(/^Next$|drover (?:show|diff) /m);
   });
 
   test('drover exec finds ripgrep, logs, and measures text that is not ASCII', () => {
