@@ -9,7 +9,7 @@
 // All calls are synchronous, a few milliseconds at a time: a link takes some microseconds, a promise for it three times
 // as long.
 
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import {
   chmodSync,
   constants,
@@ -125,8 +125,8 @@ export class LinkedDependencies {
 async function copyDependencies(folders: readonly string[], top: string, store: string): Promise<string> {
   const place = join(store, 'dependency-copies', dependencyStateKey(folders, top));
   if (existsSync(join(place, RECORD))) return place;
-  const draft = `${place}.${process.pid}`;
-  await rm(draft, { recursive: true, force: true });
+  // Runs of one process may make it at the same time.
+  const draft = `${place}.${randomUUID()}`;
   const files = join(draft, FILES);
   for (const path of folders) await mkdir(dirname(join(files, path)), { recursive: true });
   await inDependencyTurns(await listDependencyFolders(top, folders), (folder) =>
