@@ -119,6 +119,7 @@ export async function startRun(
     io,
     state: settings.home,
     project: repository.top,
+    yes: args.yes,
   });
   if (containment.notice !== undefined) await printError(io, containment.notice);
   const hosts = readHostsWish(args, settings);

@@ -83,11 +83,12 @@ type Place = {
   readonly root?: string;
   /** The folder or repository that is worked on. */
   readonly project: string;
+  readonly yes?: boolean; // every question is approved
 };
 
 /** Throws UsageError where the wish cannot be met. */
 export async function openContainment(wish: SandboxWish, place: Place): Promise<Containment> {
-  const { io, state, project } = place;
+  const { io, state, project, yes } = place;
   const { mode } = wish;
   const use = { mode, net: wish.net.map(({ text }) => text), writable: wish.writable };
   // The user has said so; there is no need to say it back.
@@ -119,7 +120,7 @@ export async function openContainment(wish: SandboxWish, place: Place): Promise<
   return {
     ...containmentInSandbox(
       { ...use, used: 'none' },
-      `no sandbox: ${missing}, so every command is asked about; ${fix}`,
+      `no sandbox: ${missing}, so ${yes === true ? 'commands run in the open' : 'every command is asked about'}; ${fix}`,
     ),
     runLater,
     missing,

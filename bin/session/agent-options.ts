@@ -102,7 +102,7 @@ export async function sessionWork(
   const rules = [...settings.rules, ...allow, ...ask, ...deny];
   const gates = [...settings.gates, ...gate];
   const wish = readSandboxWish(args, { settings, cwd: io.cwd, root: cwd });
-  const containment = await openContainment(wish, { io, state: settings.home, root: cwd, project: cwd });
+  const containment = await openContainment(wish, { io, state: settings.home, root: cwd, project: cwd, yes });
   if (containment.notice !== undefined) await printError(io, containment.notice);
   const servers = { project, files: mcp };
   const extensions = await loadExtensions(project, settings, io);

@@ -47,18 +47,18 @@ test.each([
   expect(stderr).toContain(sentence);
 });
 
-test('without a sandbox a headless run refuses every command and says why once', async () => {
+test.each([
+  ['a headless run refuses every command and says why once', [], 8, 'every command is asked about'],
+  ['--yes says that commands run in the open', ['--yes'], 0, 'commands run in the open'],
+] as const)('without a sandbox %s', async (_, flags, code, how) => {
   const desk = await commanding('true');
   const PATH = await pathWithoutBubblewrap();
   const fake = new FakeIo({
     cwd: desk.repository,
     env: { PATH, DROVER_HOME: desk.home, ANTHROPIC_API_KEY: 'k', ANTHROPIC_BASE_URL: desk.server.url },
   });
-  const code = await main(['run', 'go', '--workers', '0', '--model', 'anthropic/any'], fake.io);
-  expect([code, fake.notices]).toEqual([
-    8,
-    [`drover: no sandbox: ${MISSING}, so every command is asked about; ${INSTALL}\n`],
-  ]);
+  const ended = await main(['run', 'go', '--workers', '0', '--model', 'anthropic/any', ...flags], fake.io);
+  expect([ended, fake.notices]).toEqual([code, [`drover: no sandbox: ${MISSING}, so ${how}; ${INSTALL}\n`]]);
 });
 
 test('without a sandbox a run in CI exits 2 before anything is spent', async () => {
