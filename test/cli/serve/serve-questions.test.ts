@@ -22,6 +22,41 @@ async function asking(cwd: string) {
   throw new Error('it asked nothing');
 }
 
+/** A run with one open question, in a server that the signal has ended; and the next server. */
+async function runCutOff(cwd: string, signal: 'SIGTERM' | 'SIGKILL') {
+  const before = await served(cwd, ASKING);
+  const { id } = await before.client.startRun({ goal: 'Ask in a run' });
+  const asked = async (client: DroverClient) => (await client.run(id)).questions.map(({ requestId }) => requestId);
+  await expect.poll(() => asked(before.client), PATIENT).toHaveLength(1);
+  const [requestId = ''] = await asked(before.client);
+  before.program.child.kill(signal);
+  await before.program.ended();
+  const { client } = await served(cwd, ASKING);
+  return { client, id, requestId, asked: () => asked(client), state: async () => (await client.run(id)).state };
+}
+
+test.each(['SIGTERM', 'SIGKILL'] as const)('a question of a run that %s ended cannot be answered', async (signal) => {
+  const { client, id, requestId, asked } = await runCutOff(await desk(), signal);
+  expect([(await client.run(id)).live, await asked()]).toEqual([false, []]);
+  await expect(client.answerRun(id, requestId, { allowed: true })).rejects.toMatchObject({ status: 409 });
+});
+
+test('a run whose server was killed asks its open question again', async () => {
+  const { client, id, asked, state } = await runCutOff(await desk(), 'SIGKILL');
+  await client.resumeRun(id);
+  await expect.poll(asked, PATIENT).toHaveLength(1);
+  const [fresh = ''] = await asked();
+  await client.answerRun(id, fresh, { allowed: true });
+  await expect.poll(state, PATIENT).toBe('done');
+});
+
+test('a question that a stop withdraws is no denial: the resumed task does not fail for it', async () => {
+  const { client, id, state } = await runCutOff(await desk(), 'SIGTERM');
+  await client.resumeRun(id);
+  await expect.poll(state, PATIENT).not.toBe('open');
+  expect((await client.run(id)).rows).toMatchObject([{ task: 'three', status: 'done' }]);
+});
+
 test.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)(
   'a question that %s interrupts is asked again, alone, and can be answered',
   async (signal) => {

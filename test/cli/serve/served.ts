@@ -19,7 +19,10 @@ agents:
     [{calls: [{name: write, args: {path: one.txt, content: "one"}}]}, {text: Done.}]}
   two: {assigned: 'Your task is two:', order: conversation, answers:
     [{calls: [{name: shell, args: {command: 'true; sleep ${LONG[0]}'}}]}, {text: Done.}]}
+  three: {assigned: 'Your task is three:', order: conversation, answers:
+    [{calls: [{name: shell, args: {command: touch asked.txt}}]}, {text: Done.}]}
 answers:
+  - {when: {text: Ask in a run}, calls: [{name: submit_plan, args: {tasks: [{id: three, title: Three, prompt: Ask}]}}]}
   - {when: {text: one file}, calls: [{name: submit_plan, args: {tasks: [{id: one, title: One, prompt: Write}]}}]}
   - {when: {text: for ever}, calls: [{name: submit_plan, args: {tasks: [{id: two, title: Two, prompt: Wait}]}}]}
   - {when: {text: Ask me}, calls: [{name: shell, args: {command: touch asked.txt}}]}

@@ -231,6 +231,7 @@ async function settleCall(
     settling.isLeftOpen = true;
     return undefined;
   }
+  if (denial === WITHDRAWN) return refuse('Not run: interrupted before it was allowed.');
   if (denial !== undefined) {
     settling.denials.push({ name: tool.name, subject: tool.subject(parsed.input), why: denial });
     return refuse(callRefusalText(denial));
@@ -248,12 +249,14 @@ async function settleCall(
 type ParsedCall = { readonly tool: Tool; readonly input: Json; readonly label: CallLabel };
 
 const LEFT_OPEN = Symbol('the question stays open');
+// No denial: a turn that resumes has not lost a permission.
+const WITHDRAWN = Symbol('the question was withdrawn');
 
 async function callDeniedBecause(
   { bench, asked }: Settling,
   { tool, input, label }: ParsedCall,
   signal: AbortSignal,
-): Promise<string | typeof LEFT_OPEN | undefined> {
+): Promise<string | typeof LEFT_OPEN | typeof WITHDRAWN | undefined> {
   const { effect, why, obstacle } = await bench.judge(tool, input);
   if (effect === 'allow') return undefined;
   if (effect === 'deny') return why;
@@ -264,7 +267,8 @@ async function callDeniedBecause(
   const decision = await bench.question(asking, signal);
   if (decision === undefined) return LEFT_OPEN;
   bench.emit({ type: 'permission_decision', requestId, ...decision, ...label });
-  return decision.allowed ? undefined : (decision.reason ?? 'the user said no');
+  if (decision.allowed) return undefined;
+  return decision.by === 'cancel' ? WITHDRAWN : (decision.reason ?? 'the user said no');
 }
 
 async function executeCall(
