@@ -21,6 +21,9 @@ test.each<[string, readonly string[], string]>([
   ],
   ['what is mended before it is sent', ['tow', KEYS.left, KEYS.left, 'X', KEYS.ctrlU, 't', KEYS.enter], 'tow'],
   ['letters that take more than one code', ['👩‍👩‍👧é', '\u007F', '\u007F', 'ok', KEYS.enter], 'ok'],
+  ['Backspace, which removes one character', ['one two', '\u007F', KEYS.enter], 'one tw'],
+  ['Alt-Backspace, which removes a word', ['one two', '\u001B\u007F', 'ten', KEYS.enter], 'one ten'],
+  ['Alt-B and Alt-D, by words', ['one two', '\u001Bb', '\u001Bd', 'ten', KEYS.enter], 'one ten'],
   ['a message that begins with a path', ['/tmp/x is full', KEYS.enter], '/tmp/x is full'],
   ['a message that begins with a slash behind a space', [' /usage is odd', KEYS.enter], ' /usage is odd'],
 ])('%s: the sent text is the intended one', async (_, keys, sent) => {

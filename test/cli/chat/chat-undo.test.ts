@@ -3,7 +3,10 @@
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { sessionTools } from '@drover/core/tools/builtin';
 import { expect, test } from 'vitest';
+import { UndoLog } from '../../../bin/chat/undo/undo-log.ts';
+import { temporaryFolder } from '../fake-io.ts';
 import { ChatDesk, KEYS } from './chat-desk.ts';
 
 const write = (path: string, content: string) => ({ calls: [{ name: 'write', args: { path, content } }] });
@@ -41,6 +44,38 @@ test('/undo restores the bytes of three turns, the last one after a restart', as
   const text = (await again.screen()).join('\n');
   expect(text).toContain('there is no turn to undo that changed files');
   expect(text).toContain('this session has changed no files');
+});
+
+test('a turn that a kill cut off can be undone in the next process', async () => {
+  const cwd = await temporaryFolder();
+  const place = { cwd, env: {}, ignore: [] };
+  await writeFile(join(cwd, 'a.txt'), 'before\n');
+  const log = await UndoLog.open(join(cwd, '.undo'), place);
+  const write = sessionTools.find(({ name }) => name === 'write');
+  if (write === undefined) throw new Error('there is no tool write');
+  log.begin();
+  await log.before(write, { path: 'a.txt', content: 'during\n' });
+  await writeFile(join(cwd, 'a.txt'), 'during\n');
+
+  const next = await UndoLog.open(join(cwd, '.undo'), place);
+  expect(await next.undo()).toEqual(['a.txt']);
+  expect(await readFile(join(cwd, 'a.txt'), 'utf8')).toBe('before\n');
+});
+
+test('/undo reverts a turn that a compaction has summarized', async () => {
+  const summary = { when: { system: 'condense the history' }, text: 'Much was said.' };
+  const long = { text: 'Yes, and much more. '.repeat(20) };
+  const desk = await ChatDesk.with({ answers: [summary, write('a.txt', 'agent\n'), long], otherwise: long });
+  await writeFile(join(desk.cwd, 'a.txt'), 'before\n');
+  const chat = desk.chat(['--session', 'short', '--model', 'anthropic/any', '--yes']);
+  for (const text of ['write', 'two', 'three', '/compact', '/undo', 'four']) await chat.says(text);
+  await chat.types(KEYS.ctrlD);
+  expect([await chat.code, await readFile(join(desk.cwd, 'a.txt'), 'utf8')]).toEqual([0, 'before\n']);
+  const { status, body } = desk.server.requests.at(-1) ?? {};
+  expect([status, JSON.stringify(body)]).toEqual([
+    200,
+    expect.stringMatching(/Much was said.*has undone the changes.*four/),
+  ]);
 });
 
 test('/undo refuses if a file has changed since the turn, and changes nothing', async () => {

@@ -159,6 +159,18 @@ test('always holds for the rest of the chat, across models and sessions', async 
   expect([text.match(/Allow shell/g)?.length, text.includes('Two.'), text.includes('Three.')]).toEqual([1, true, true]);
 });
 
+test('/resume with a name moves the chat to that session', async () => {
+  const desk = await ChatDesk.with({ otherwise: { text: 'Yes.' } });
+  const first = desk.chat(['--session', 'first', '--model', 'anthropic/any']);
+  await first.says('alpha');
+  await first.types(KEYS.ctrlD);
+  await first.code;
+  const chat = desk.chat(['--session', 'second', '--model', 'anthropic/any']);
+  for (const text of ['beta', '/resume first', 'gamma']) await chat.says(text);
+  await chat.types(KEYS.ctrlD);
+  expect([await chat.code, desk.asked(3)]).toEqual([0, ['user: alpha', 'assistant: Yes.', 'user: gamma']]);
+});
+
 test('Esc withdraws a question, and the command does not run', async () => {
   const desk = await ChatDesk.with({ answers: [touch, { text: 'Never mind.' }] });
   const chat = desk.chat();

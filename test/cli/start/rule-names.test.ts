@@ -42,6 +42,10 @@ test.each([
   expect(() => readServedToolRule(text, 'allow')).toThrow(sentence);
 });
 
+test.each([...TOOL_NAMES, 'mcp', 'mcp(github.*)', 'mcp__github__search', '*'])('the rule %s is accepted', (text) => {
+  expect(readPermissionRule(text, 'allow')).toMatchObject({ effect: 'allow', text });
+});
+
 test('an unknown tool name is an error that lists the tools, unless clients have tools', () => {
   expect(() => readPermissionRule('deploy', 'deny')).toThrow(
     `the rule deploy names no tool; the tools are ${TOOL_NAMES.join(', ')}`,

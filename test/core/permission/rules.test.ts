@@ -97,6 +97,16 @@ test('a rule sees the target of a link', async () => {
   expect([holds('write(secrets/**)', 'deny'), holds('write(public/**)', 'allow')]).toEqual([true, false]);
 });
 
+test.each([
+  ['git(log*--stat*src)', 'log --stat -n 3 src', true],
+  ['git(log*--stat*src)', 'log src --stat', false],
+  ['git(log*--stat*src)', 'log -n 3 src', false],
+  ['git(*log*)', 'git log -1', true],
+])('%s over the text %s: %s', (rule, subject, matches) => {
+  const git = toolNamed('git', 'read');
+  expect(doesPermissionRuleMatch(parsePermissionRule(rule, 'deny'), { tool: git, subject }, ROOT)).toBe(matches);
+});
+
 test('the subject of a tool that takes no path is text', () => {
   const git = toolNamed('git', 'read');
   const holds = (rule: string) =>

@@ -56,6 +56,11 @@ test('hooks run at every moment, in order, with JSON on standard input', async (
   expect([statuses(ran.end), ran.end.exitCode]).toEqual([{ a: 'landed' }, 0]);
 });
 
+test('a hook outside the sandbox runs in bash where there is one', async () => {
+  const { log } = await withHooks(`hooks:\n  - { at: before run, run: 'echo "$0" > LOG' }\n`);
+  expect(await readFile(log, 'utf8')).toBe('bash\n');
+});
+
 test.each(['before task', 'after task'])('a hook %s that blocks makes the task fail with its words', async (at) => {
   const { ran } = await withHooks(`hooks: [{ at: ${at}, run: "echo not on a Friday >&2; exit 2" }]\n`);
   const [row] = ran.end.tasks;

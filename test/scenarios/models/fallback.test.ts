@@ -44,6 +44,7 @@ const models = ({ server }: RunDesk) => server.requests.map(({ body }) => (body 
 const of = <Type extends Recorded['type']>(events: readonly unknown[], type: Type) =>
   (events as readonly Recorded[]).filter((event): event is Extract<Recorded, { type: Type }> => event.type === type);
 
+const NEVER = { text: 'never told', delayMs: 600_000 };
 const BROKEN = [refuses('dear', 500), writes('b.txt', 'two\n'), submits('done')];
 
 test('every retry of a worker’s request belongs to the attempt of its task', async () => {
@@ -165,7 +166,7 @@ test('a killed attempt resumes on the fallback it had reached, and replays', asy
   const hangs: AnswerSource = (request) => {
     if (request.model !== 'cheap' || isKilled || !JSON.stringify(request).includes('b.txt')) return undefined;
     reached.resolve(undefined);
-    return { text: 'never told', delayMs: 600_000 };
+    return NEVER;
   };
   const desk = await deskWith([refuses('dear', 500), hangs, writes('b.txt', 'two\n'), submits('done')]);
   const child = start(desk, ['run', 'go', '--yes', '--workers', '1', ...ROLES, '--json']);
@@ -180,4 +181,16 @@ test('a killed attempt resumes on the fallback it had reached, and replays', asy
   expect(models(desk).slice(before)).toEqual(['cheap', 'dear']);
   const replayed = await desk.drover(['replay', resumed.end.run ?? ''], given(desk));
   expect([replayed.code, replayed.stdout.includes('moved from')]).toEqual([0, true]);
+});
+
+test('resume with another model leaves the fallback that an attempt had reached', async () => {
+  const hangs: AnswerSource = (request) => (request.model === 'cheap' ? NEVER : undefined);
+  const desk = await deskWith([refuses('dear', 500), hangs, writes('b.txt', 'two\n'), submits('done')]);
+  const isOnFallback = () => models(desk).includes('cheap');
+  await desk.interrupted(['run', 'go', '--yes', '--workers', '0', ...ROLES], isOnFallback, given(desk));
+  const before = models(desk).length;
+  const resumed = await desk.run(['resume', '--yes', '--workers', '0', '--model', 'openai/third'], given(desk));
+  expect(statuses(resumed.end)).toEqual({ one: 'landed' });
+  expect(new Set(models(desk).slice(before))).toEqual(new Set(['third']));
+  expect(of(resumed.events, 'model_fallback')).toEqual([]);
 });
