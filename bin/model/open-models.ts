@@ -54,7 +54,7 @@ export function openModelByLabel(name: string, { open }: RunModels, settings: Se
   const { label } = nameModel(name, settings);
   if (open.has(label)) return label;
   throw new UsageError(
-    `this run cannot ask ${label}; it has ${[...open.keys()].join(', ')}. Name further models with --work-model`,
+    `this run cannot ask ${label}; it has ${[...open.keys()].join(', ')}. Name further models with --work-model when you begin a run`,
   );
 }
 

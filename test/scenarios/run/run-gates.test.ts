@@ -32,7 +32,7 @@ test('a red base names missing dependencies as the likely cause', async () => {
   const desk = await RunDesk.with(planned({ one: IDLE }));
   const { code, end } = await desk.run(['run', 'go', '--gate', 'sh -c mytest']);
   expect(code).toBe(4);
-  expect(end.reason).toMatch(/mytest: (command )?not found[^]*likely cause: the workspace has no dependencies/);
+  expect(end.reason).toMatch(/mytest: (command )?not found[^]*cause: the workspace has no dependencies; a new run/);
 });
 
 test('gates pass on the base once, and a run that changes nothing is done', async () => {

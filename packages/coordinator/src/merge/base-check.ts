@@ -45,6 +45,6 @@ export async function checkBaseCommit({ settings, train }: BaseOrder): Promise<r
 function likelyCauseOfRedBase(output: string, { setup, dependencies }: BaseOrder['settings']): string | undefined {
   if (!MISSING.test(output)) return undefined;
   if (setup === undefined && dependencies === undefined)
-    return 'the workspace has no dependencies; --setup auto brings or installs them, --setup "<command>" runs a command';
-  return 'the workspace lacks a program or a library, though it was prepared; --setup "<command>" prepares it otherwise';
+    return 'the workspace has no dependencies; a new run with --setup auto brings them, or --setup "<command>" makes them';
+  return 'the prepared workspace lacks a program or a library; a new run with --setup "<command>" prepares it otherwise';
 }
