@@ -50,7 +50,7 @@ test('a run whose server was killed asks its open question again', async () => {
   await expect.poll(state, PATIENT).toBe('done');
 });
 
-test('a question that a stop withdraws is no denial: the resumed task does not fail for it', async () => {
+test('a question that a stop withdraws is no denial for the resumed task', async () => {
   const { client, id, state } = await runCutOff(await desk(), 'SIGTERM');
   await client.resumeRun(id);
   await expect.poll(state, PATIENT).not.toBe('open');
