@@ -35,6 +35,7 @@ export const serve = defineCommand({
     ),
     model,
     json: flagOption('Output:', 'Print the address as one line of JSON'),
+    open: flagOption('Output:', 'Open the page in a browser: $BROWSER, xdg-open or open'),
     log,
     ...servedRuleOptions,
     yes,
@@ -49,18 +50,19 @@ export const serve = defineCommand({
   },
   examples: [
     ['drover serve', 'Serve this folder and print the address of the page'],
+    ['drover serve --open', 'The same, and open the page in a browser'],
     ['drover serve --port 0 --json', 'For programs: a free port, printed as JSON'],
     [
       `drover serve --model anthropic/claude-sonnet-4-5 --allow 'shell(pnpm test*)'`,
       'One model and one rule for all sessions',
     ],
   ],
-  async run({ port = PORT_DEFAULT, address = '127.0.0.1', name, cwd, json, log: file, ...args }, io) {
+  async run({ port = PORT_DEFAULT, address = '127.0.0.1', name, cwd, json, open, log: file, ...args }, io) {
     const diagnostics = await openDiagnostics(io, file);
     const { runServer: work } = await import('../serve/serving.ts');
     try {
       return await work(
-        { cwd, address, port, names: name, json },
+        { cwd, address, port, names: name, json, open },
         {
           model: args.model,
           rules: [...args.allow, ...args.ask, ...args.deny],

@@ -104,6 +104,7 @@ async function carryServedRun(start: Start, { wishes, io, stops, approve, worker
   return {
     id,
     bus,
+    waiting: () => questions.waiting + (plans.isWaiting ? 1 : 0),
     answer: (requestId, answer) => questions.answer(requestId, answer),
     answerPlan: (answer) => plans.answer(answer),
     cancel: () => stops.forEach(({ stop }) => stop('SIGINT')),
@@ -118,6 +119,10 @@ async function carryServedRun(start: Start, { wishes, io, stops, approve, worker
 /** The plan that waits for an answer over HTTP; one at a time. */
 class PlanQuestion {
   #waiting: PromiseWithResolvers<PlanAnswer | undefined> | undefined;
+
+  get isWaiting(): boolean {
+    return this.#waiting !== undefined;
+  }
 
   readonly ask: ApprovePlan = async (_proposal, signal) => {
     const waiting = Promise.withResolvers<PlanAnswer | undefined>();

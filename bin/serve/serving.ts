@@ -21,6 +21,7 @@ import { errorCodeOf, loadSettings, type Settings } from '../start/settings.ts';
 import { watchForStopSignal } from '../stop.ts';
 import { textStyle } from '../views/text/style.ts';
 import { cleanText } from '../views/text/terminal-text.ts';
+import { openBrowser } from './browser.ts';
 import { openServeHost } from './host.ts';
 import { openServerToken } from './token-file.ts';
 import type { TypedWishes } from './wishes.ts';
@@ -32,10 +33,11 @@ export type Where = {
   readonly port: number;
   readonly names: readonly string[]; // further ones that lead here
   readonly json: boolean;
+  readonly open: boolean;
 };
 
 /** Serves until it is told to stop. */
-export async function runServer({ cwd, address, port, names, json }: Where, typed: TypedWishes): Promise<number> {
+export async function runServer({ cwd, address, port, names, json, open }: Where, typed: TypedWishes): Promise<number> {
   const { io } = typed;
   const root = await servedFolder(cwd, io);
   const settings = await loadSettings(io, root);
@@ -71,7 +73,11 @@ export async function runServer({ cwd, address, port, names, json }: Where, type
     json ? serveStartJson(listening, path) : serveStartWords({ listening, root, path, ticket: tickets.issue() }, io),
   );
   if (!isLoopback(address)) await print(io.stderr, openAddressWarning(address));
+  const opened = open
+    ? await openBrowser(`${listening.url}/#ticket=${tickets.issue()}`, { io, home: settings.home })
+    : undefined;
   await whenAborted(stop.signal);
+  await opened?.[Symbol.asyncDispose]();
   await listening.close();
   stop.close();
   return exitCodeOfStop(stop.cause());

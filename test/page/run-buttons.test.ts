@@ -69,7 +69,7 @@ inBrowser('the buttons of a run', (open) => {
       ending: [],
       tasks: [['Slow', 'asks you', 'shell: touch asked.txt']],
     });
-    await expect.poll(() => page.locator('.kept-link .mark').getAttribute('data-state')).toBe('running');
+    await expect.poll(() => page.locator('.kept-link .mark').getAttribute('data-state')).toBe('asking');
     await page.getByLabel('Words with a no').fill('write nothing');
     await page.getByRole('button', { name: /^Don’t allow/ }).click();
     await untilState(page, 'Done');

@@ -30,7 +30,9 @@ test('every file of the page is served with type and policy, and no other file i
     return { response, text: await response.text() };
   };
   const { response, text } = await get('/');
-  expect(Object.fromEntries([...response.headers].filter(([name]) => /policy|content-type|cache/.test(name)))).toEqual({
+  expect(
+    Object.fromEntries([...response.headers].filter(([name]) => /policy|content-type|cache|dns/.test(name))),
+  ).toEqual({
     'cache-control': 'no-cache',
     'content-security-policy':
       "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; " +
@@ -40,6 +42,7 @@ test('every file of the page is served with type and policy, and no other file i
     'cross-origin-resource-policy': 'same-origin',
     'referrer-policy': 'no-referrer',
     'x-content-type-options': 'nosniff',
+    'x-dns-prefetch-control': 'off',
   });
   const named = [...text.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, path = '']) => path);
   const types = await Promise.all(named.map(async (path) => (await get(path)).response.headers.get('content-type')));

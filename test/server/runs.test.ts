@@ -42,6 +42,7 @@ async function told(home: string) {
     answer: (requestId) => requestId === 'ask_1',
     answerPlan: () => false,
     cancel: () => cancelled.resolve(),
+    waiting: () => 0,
     control: new RunControl(),
     ended: ended.promise,
   };

@@ -85,6 +85,7 @@ export type SessionRow = {
   readonly cwd: string;
   readonly state: string;
   readonly live: boolean; // this or another process is working on it
+  readonly waiting: number; // questions that this server waits for an answer to
   readonly startedAt: string;
   readonly updatedAt: string;
   readonly cost?: number;
@@ -138,6 +139,7 @@ export type RunRow = {
   readonly cwd: string;
   readonly state: string;
   readonly live: boolean;
+  readonly waiting: number; // questions and plans that this server waits for an answer to
   readonly startedAt: string;
   readonly updatedAt: string;
   readonly tasks: number;

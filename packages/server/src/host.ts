@@ -47,7 +47,7 @@ type SessionBeginning = Pick<NewSession, 'model' | 'remoteTimeoutMs' | 'options'
 
 export type HostedSession = {
   readonly session: Session;
-  readonly questions: Pick<Questions, 'answer' | 'leaveOpen'>;
+  readonly questions: Pick<Questions, 'answer' | 'leaveOpen' | 'waiting'>;
   /** Closes the journal and the provider. The bus sends no events afterwards. */
   readonly close: () => Promise<void>;
 };
@@ -60,6 +60,8 @@ export type RunAgain = { readonly id: string; readonly approve: boolean; readonl
 export type HostedRun = {
   readonly id: string;
   readonly bus: Pick<Bus, 'reader' | 'told'>; // closed when the run has ended
+  /** The number of questions and plans that wait for an answer. */
+  readonly waiting: () => number;
   /** Returns false if no such question waits. */
   readonly answer: (requestId: string, answer: UserAnswer) => boolean;
   /** Returns false if no plan waits. */

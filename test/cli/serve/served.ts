@@ -68,7 +68,7 @@ export async function servedHere(cwd: string, args: readonly string[] = [], env:
     await ending;
   });
   await expect.poll(() => fake.stdout, PATIENT).toContain('\n');
-  return reached(fake.stdout);
+  return { ...(await reached(fake.stdout)), stderr: () => fake.stderr };
 }
 
 async function reached(said: string) {

@@ -32,6 +32,10 @@ export type Look = {
   readonly dark?: boolean;
   /** The tab's initial session storage. */
   readonly token?: string;
+  /** Permissions that the user gave the page. */
+  readonly permissions?: readonly string[];
+  /** Runs in the page before its own code. */
+  readonly before?: string;
 };
 
 export type Opening = (url: string, look?: Look) => Promise<Seen>;
@@ -54,10 +58,12 @@ export function inBrowser(title: string, tests: (open: Opening) => void): void {
 }
 
 async function opened(browser: Browser, url: string, look: Look): Promise<Seen> {
-  const { width = 1440, height = 900, dark = false, token } = look;
+  const { width = 1440, height = 900, dark = false, token, permissions = [], before } = look;
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: dark ? 'dark' : 'light' });
   onTestFinished(() => context.close());
   context.setDefaultTimeout(TEST_MS_MAX);
+  await context.grantPermissions(permissions);
+  if (before !== undefined) await context.addInitScript(before);
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));

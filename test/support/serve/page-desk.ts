@@ -19,6 +19,7 @@ export type PageSettings = {
   readonly files?: Readonly<Record<string, string>>;
   /** The arguments of `drover serve`. */
   readonly argv?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
 };
 
 /** Starts a server for one test. */
@@ -32,19 +33,22 @@ export async function pageDesk(script: Script, settings: PageSettings = {}): Pro
 export class PageDesk {
   readonly run: RunDesk;
   readonly #argv: readonly string[];
+  readonly #env: Readonly<Record<string, string>>;
   #served: { readonly ended: Promise<number>; readonly stop: () => void } | undefined;
   #port = 0;
   #token = '';
 
-  private constructor(run: RunDesk, argv: readonly string[]) {
+  private constructor(run: RunDesk, { argv = [], env = {} }: PageSettings) {
     this.run = run;
     this.#argv = argv;
+    this.#env = env;
   }
 
   /** A repository and a model, without a server. */
-  static async open(script: Script, { files = { 'a.txt': 'one\n' }, argv = [] }: PageSettings = {}): Promise<PageDesk> {
+  static async open(script: Script, settings: PageSettings = {}): Promise<PageDesk> {
+    const { files = { 'a.txt': 'one\n' } } = settings;
     const folder = await realpath(await mkdtemp(join(tmpdir(), 'drover-page-')));
-    return new PageDesk(await RunDesk.in(folder, await startRehearsal(script), files), argv);
+    return new PageDesk(await RunDesk.in(folder, await startRehearsal(script), files), settings);
   }
 
   get url(): string {
@@ -61,7 +65,7 @@ export class PageDesk {
 
   async start(): Promise<void> {
     const { repository, home, server } = this.run;
-    const env = { DROVER_HOME: home, ANTHROPIC_API_KEY: 'k', ANTHROPIC_BASE_URL: server.url };
+    const env = { DROVER_HOME: home, ANTHROPIC_API_KEY: 'k', ANTHROPIC_BASE_URL: server.url, ...this.#env };
     const fake = new FakeIo({ cwd: repository, env });
     const listeners = new Set<StopListener>();
     const onStop = (listener: StopListener) => {

@@ -203,6 +203,7 @@ const row = {
   cwd: z.string(),
   state: z.string(),
   live: z.boolean(),
+  waiting: z.int().describe('Questions and plans that this server waits for an answer to'),
   startedAt: z.string(),
   updatedAt: z.string(),
   cost: z.number().exactOptional(),

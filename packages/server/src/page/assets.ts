@@ -27,6 +27,7 @@ const TYPES: Readonly<Record<string, string>> = {
 export const STILL: readonly string[] = [
   'index.html',
   'icon.svg',
+  'icon-asking.svg',
   ...['base', 'controls', 'shell', 'run', 'timeline', 'conversation', 'markdown', 'diff'].map(
     (name) => `style/${name}.css`,
   ),

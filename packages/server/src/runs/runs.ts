@@ -143,7 +143,8 @@ export class Runs {
     return listRuns(this.#options.host.home).map((run) => {
       const { id, title, model, cwd, state, startedAt, updatedAt, tasks, landed, cost } = run;
       const live = state === 'open' && this.#isLive(id);
-      const row = { id, title, model, cwd, state, live, startedAt, updatedAt, tasks, landed };
+      const waiting = this.#waitingIn(id);
+      const row = { id, title, model, cwd, state, live, waiting, startedAt, updatedAt, tasks, landed };
       return { ...row, ...(cost !== undefined && { cost }) };
     });
   }
@@ -153,7 +154,7 @@ export class Runs {
     const live = this.#isLive(id);
     const { records, problem } = await readKept(this.#path(id));
     if (problem !== undefined && records.length === 0) return unavailable(problem);
-    return snapshotOf(id, records, { live, isDamaged: problem !== undefined });
+    return snapshotOf(id, records, { live, waiting: this.#waitingIn(id), isDamaged: problem !== undefined });
   }
 
   /** Streams every durable event after `after`, then live ones to the run's end; undefined if the client has all. */
@@ -217,6 +218,10 @@ export class Runs {
       : new Refusal(409, 'run.over', 'nobody is at work on this run');
   }
 
+  #waitingIn(id: string): number {
+    return this.#atWork.get(id)?.waiting() ?? 0;
+  }
+
   #isLive(id: string): boolean {
     return this.#atWork.has(id) || isRunLive(this.#options.host.home, id);
   }
@@ -248,9 +253,13 @@ function hasToldEnd(records: readonly JsonObject[]): boolean {
   return records.findLast(({ type }) => type !== 'delivered')?.['type'] === 'run_end';
 }
 
-type Standing = { readonly live: boolean; readonly isDamaged: boolean };
+type Standing = { readonly live: boolean; readonly waiting: number; readonly isDamaged: boolean };
 
-function snapshotOf(id: string, records: readonly JsonObject[], { live, isDamaged }: Standing): wire.RunSnapshot {
+function snapshotOf(
+  id: string,
+  records: readonly JsonObject[],
+  { live, waiting, isDamaged }: Standing,
+): wire.RunSnapshot {
   const state = runStateOfRecords(records);
   const tasks = [...state.tasks.values()];
   const [first, last] = [records.at(0)?.['at'], records.at(-1)?.['at']];
@@ -264,6 +273,7 @@ function snapshotOf(id: string, records: readonly JsonObject[], { live, isDamage
     cwd: settings?.repository ?? '',
     state: isDamaged ? 'damaged' : (end?.outcome ?? (settings === undefined ? 'empty' : 'open')),
     live: live && end === undefined,
+    waiting,
     startedAt: typeof first === 'string' ? first : '',
     updatedAt: typeof last === 'string' ? last : '',
     tasks: tasks.length,

@@ -38,6 +38,11 @@ export class Desk {
     return this.#options.model;
   }
 
+  /** The number of questions that wait for an answer. */
+  get waiting(): number {
+    return this.#options.hosted.questions.waiting;
+  }
+
   get session(): Session {
     return this.#options.hosted.session;
   }

@@ -208,7 +208,8 @@ export class Sessions {
   list(): readonly wire.SessionRow[] {
     return listSessions(this.#host.home).map(({ id, title, model, cwd, state, startedAt, updatedAt, cost }) => {
       const live = state === 'open' && this.#isAtWork(id);
-      return { id, title, model, cwd, state, live, startedAt, updatedAt, ...(cost !== undefined && { cost }) };
+      const waiting = this.#desks.get(id)?.waiting ?? 0;
+      return { id, title, model, cwd, state, live, waiting, startedAt, updatedAt, ...(cost !== undefined && { cost }) };
     });
   }
 

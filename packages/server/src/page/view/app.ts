@@ -24,6 +24,11 @@ export type PageApp = {
   readonly go: (route: string) => void;
 };
 
+/** True for events that begin or end the waiting for an answer. */
+export function isAnswerable(type: string): boolean {
+  return ['permission_request', 'permission_decision', 'plan_proposed', 'plan_comment', 'plan_ready'].includes(type);
+}
+
 /** The title of a tab: the work, and the folder it is done in. */
 export function titled(title: string, folder: string): string {
   return folder === '' ? title : `${title} · ${folder.split('/').at(-1)}`;

@@ -3,8 +3,8 @@
 import { DroverClient } from '@drover/client/client';
 import { DroverProblem } from '@drover/client/problem';
 import type { Connection } from '@drover/client/stream';
-import { visible } from '../visible.ts';
 import { type PageApp, type Screen, words } from './app.ts';
+import { Attention } from './attention.ts';
 import { button, h, mark, say, show, stateMark } from './dom.ts';
 import { newRunScreen, newSessionScreen } from './screens/new-work.ts';
 import { runScreen } from './screens/run-screen.ts';
@@ -13,6 +13,7 @@ import { type SidebarLists, Sidebar } from './screens/sidebar.ts';
 import { forgetToken, keptToken, signIn, takeTicket } from './screens/sign-in.ts';
 
 const LIST_MS = 4_000;
+const LIST_HIDDEN_MS = 15_000; // for the title, the icon and notifications
 
 async function begin(): Promise<void> {
   const isTicket = location.hash.startsWith('#ticket=');
@@ -32,6 +33,7 @@ function askForToken(said: string): void {
 
 class Page {
   readonly #app: PageApp;
+  readonly #attention = new Attention();
   readonly #sidebar = new Sidebar();
   readonly #main = h('main', { is: { id: 'main', tabindex: -1 } });
   readonly #banner = h('div', { class: 'banner', is: { role: 'status', hidden: true } });
@@ -44,6 +46,8 @@ class Page {
   #screen: Screen | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #route = '';
+  #isListing = false;
+  #isStale = false;
 
   constructor(token: string) {
     const client = new DroverClient({ baseUrl: location.origin, token });
@@ -80,7 +84,7 @@ class Page {
     const out = button('Sign out', () => this.#leave(''), { class: 'plain' });
     const link = h('span', { class: 'link' }, this.#link, this.#linkWord);
     const folder = h('span', { class: 'served quiet' }, this.#folder);
-    const top = h('header', { class: 'top' }, brand, folder, link, out);
+    const top = h('header', { class: 'top' }, brand, folder, link, this.#attention.press, out);
     const skip = h('a', { class: 'skip', is: { href: '#main' } }, 'Skip to the content');
     skip.addEventListener('click', (event) => {
       event.preventDefault(); // the address says which screen it is
@@ -117,8 +121,17 @@ class Page {
     return welcome();
   }
 
-  /** Refreshes the list while the page is visible. */
+  /** Refreshes the list: often while the page is visible. A refresh during another one follows it. */
   async #list(): Promise<void> {
+    this.#isStale = this.#isListing;
+    if (this.#isListing) return;
+    this.#isListing = true;
+    await this.#listOnce();
+    this.#isListing = false;
+    if (this.#isStale) await this.#list();
+  }
+
+  async #listOnce(): Promise<void> {
     clearTimeout(this.#timer);
     try {
       const { client } = this.#app;
@@ -140,7 +153,8 @@ class Page {
     }
     this.#draw();
     clearTimeout(this.#timer);
-    if (!document.hidden && !this.#stop.signal.aborted) this.#timer = setTimeout(() => void this.#list(), LIST_MS);
+    const nextMs = document.hidden ? LIST_HIDDEN_MS : LIST_MS;
+    if (!this.#stop.signal.aborted) this.#timer = setTimeout(() => void this.#list(), nextMs);
   }
 
   #keptAs(id: string): SidebarLists | undefined {
@@ -149,8 +163,7 @@ class Page {
 
   #draw(): void {
     this.#sidebar.update(this.#kept, this.#route, Date.now());
-    const title = this.#screen?.title() ?? '';
-    document.title = title === '' ? 'drover' : `${visible(title)} – drover`;
+    document.title = this.#attention.update(this.#kept ?? [], this.#screen?.title() ?? '');
   }
 
   #connection(connection: Connection): void {

@@ -3,7 +3,7 @@
 import type { Delivered } from '@drover/protocol/run';
 import type { RecordedRunEnd } from '@drover/coordinator/view/state';
 import { RunFold } from '../../run-fold.ts';
-import { type PageApp, type Screen, titled, words } from '../app.ts';
+import { isAnswerable, type PageApp, type Screen, titled, words } from '../app.ts';
 import { announce, h, mark, say, show } from '../dom.ts';
 import { Feed } from '../feed.ts';
 import { Beat, Frame, wantsLessMotion } from '../frame.ts';
@@ -97,6 +97,7 @@ class RunScreen {
         this.#lastSeq = event.seq;
         this.#fold.take(event);
         if (event.type === 'run_end') this.#over(event);
+        if (isAnswerable(event.type) && this.#isNews(event.at)) this.#app.refresh();
         this.#frame.ask();
       },
       onConnection,
@@ -190,11 +191,15 @@ class RunScreen {
   }
 
   #over({ at, outcome }: RecordedRunEnd): void {
-    if (this.#feed.now() - Date.parse(at) < NEWS_MS) announce(`The run has ended: ${outcome}`);
+    if (this.#isNews(at)) announce(`The run has ended: ${outcome}`);
     this.#head.isCancelling(false);
     show(this.#problem, false);
     this.#app.refresh();
     this.#figures.reset();
+  }
+
+  #isNews(at: string): boolean {
+    return this.#feed.now() - Date.parse(at) < NEWS_MS;
   }
 
   #end(error: unknown): void {

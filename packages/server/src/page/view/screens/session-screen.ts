@@ -2,7 +2,7 @@
 
 import { SessionFold } from '../../session-fold.ts';
 import { count, dollars, tokensOf } from '../../words.ts';
-import { type PageApp, type Screen, titled, words } from '../app.ts';
+import { isAnswerable, type PageApp, type Screen, titled, words } from '../app.ts';
 import { announce, button, fill, h, mark, say, show, stateMark } from '../dom.ts';
 import { Feed } from '../feed.ts';
 import { Frame } from '../frame.ts';
@@ -54,7 +54,7 @@ class SessionScreen {
       events: (options) => app.client.events(id, options),
       take: (event) => {
         this.#fold.take(event);
-        if (event.type === 'session_end') app.refresh();
+        if (event.type === 'session_end' || isAnswerable(event.type)) app.refresh();
         if (event.type === 'awaiting_tool_execution') announce('It waits for a remote tool');
         this.#frame.ask();
       },

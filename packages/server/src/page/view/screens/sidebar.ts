@@ -78,7 +78,8 @@ function newRow(href: string): Row {
   };
 }
 
-function stateOf({ live, state }: SidebarLists): string {
+function stateOf({ live, state, waiting }: SidebarLists): string {
+  if (waiting > 0) return 'asking';
   if (live) return state === 'suspended' ? 'asking' : 'running';
   const states: Readonly<Record<string, string>> = {
     done: 'landed',
@@ -105,8 +106,9 @@ function aboutOf(kept: SidebarLists, nowMs: number): string {
       : kept.state === 'done'
         ? undefined
         : kept.state;
+  const asks = kept.waiting > 0 ? 'asks you' : undefined;
   const cost = kept.cost === undefined ? undefined : dollars(kept.cost);
-  return [folderOf(kept.cwd), tasks, state, cost, timeAgo(kept.updatedAt, nowMs)]
+  return [asks, folderOf(kept.cwd), tasks, state, cost, timeAgo(kept.updatedAt, nowMs)]
     .filter((part) => part !== undefined)
     .join(' · ');
 }
