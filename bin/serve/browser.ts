@@ -1,7 +1,8 @@
 // drover serve --open: opens the page in a browser.
 //
-// The address lets its reader in, and other users of the machine see the arguments of a process. So the program gets the
-// path of a file that only the user can read, and the file leads to the address. It is removed when the server ends.
+// The address lets its reader in, and other users of the machine see the arguments of a process. So the program gets
+// the path of a file that only the user can read, and the file leads to the address. It is removed when the server
+// ends.
 
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';

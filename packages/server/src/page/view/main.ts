@@ -102,7 +102,10 @@ class Page {
     this.#reopen();
     mark(this.#shell, 'data-route', route === '#/' ? 'list' : 'screen');
     // Keyboard users continue from what they opened.
-    if (!isFirst) this.#main.focus();
+    if (isFirst) return this.#draw();
+    this.#main.focus({ preventScroll: true });
+    this.#main.scrollTop = 0;
+    scrollTo(0, 0);
     this.#draw();
   }
 
@@ -183,8 +186,11 @@ class Page {
   #problem(error: unknown): void {
     if (error instanceof DroverProblem && error.status === 401)
       return this.#leave('The server does not take this token any more.');
-    const isGone = error instanceof DroverProblem && error.status === 404;
-    this.#tell('problem', isGone ? 'This is not here, or not any more. Choose another on the left.' : words(error));
+    if (!(error instanceof DroverProblem && error.status === 404)) return this.#tell('problem', words(error));
+    this.#screen?.stop();
+    this.#screen = missing();
+    this.#main.replaceChildren(this.#screen.element);
+    this.#draw();
   }
 
   #tell(kind: 'connection' | 'problem', text: string): void {
@@ -200,6 +206,17 @@ class Page {
     this.#screen?.stop();
     askForToken(said);
   }
+}
+
+function missing(): Screen {
+  const back = h('a', { class: 'press', is: { href: '#/' } }, 'To the list');
+  const about = 'It was removed, or it belongs to another machine.';
+  const parts = [h('h1', {}, 'This is not here'), h('p', { class: 'quiet' }, about), h('p', {}, back)];
+  return {
+    element: h('div', { class: 'screen welcome', is: { role: 'alert' } }, ...parts),
+    title: () => 'Not here',
+    stop: () => undefined,
+  };
 }
 
 function welcome(): Screen {

@@ -177,8 +177,8 @@ function callRow(): Pick<Row, 'element' | 'update'> {
   const copies = h(
     'div',
     { class: 'copies' },
-    copyButton('the command', () => command),
-    copyButton('the output', () => printed),
+    copyButton('the command', () => command, 'Copy command'),
+    copyButton('the output', () => printed, 'Copy output'),
   );
   const details = h('details', {}, h('summary', {}, state, title, word), copies, args, output, nothing);
   return {

@@ -4,16 +4,16 @@ import { announce, button, mark, say } from '../dom.ts';
 
 const SHOWN_MS = 1_500;
 
-/** `what`: such as "the answer", for those who listen. */
-export function copyButton(what: string, text: () => string): HTMLButtonElement {
-  const press = button('Copy', () => void copy(), { class: 'copy', is: { 'aria-label': `Copy ${what}` } });
+/** `what`: such as "the answer", for those who listen; `label`: where there are two beside each other. */
+export function copyButton(what: string, text: () => string, label = 'Copy'): HTMLButtonElement {
+  const press = button(label, () => void copy(), { class: 'copy', is: { 'aria-label': `Copy ${what}` } });
   const copy = async () => {
     const isCopied = await copied(text());
     say(press, isCopied ? 'Copied' : 'Not copied');
     announce(isCopied ? `Copied ${what}` : 'The browser refused to copy');
     mark(press, 'data-state', isCopied ? 'done' : 'failed');
     setTimeout(() => {
-      say(press, 'Copy');
+      say(press, label);
       mark(press, 'data-state', false);
     }, SHOWN_MS);
   };

@@ -2,7 +2,7 @@
 
 import type { RunState } from '@drover/coordinator/view/state';
 import { words } from '../../app.ts';
-import { button, h, say, show } from '../../dom.ts';
+import { button, h, mark, say, show } from '../../dom.ts';
 import { patchList } from './patch-list.ts';
 
 export type RunDeeds = {
@@ -27,10 +27,7 @@ export class RunActions {
       resume: button('Resume', () => void this.#do(deeds.resume)),
       retry: button('Retry what failed', () => void this.#do(deeds.retry)),
       merge: button('Merge', () => void this.#do(async () => this.#tell(await deeds.merge()))),
-      diff: button(
-        'Diff of the run',
-        () => void this.#do(async () => this.#patch.replaceChildren(patchList(await deeds.diff()))),
-      ),
+      diff: button('Diff of the run', () => void this.#toggleDiff(deeds.diff), { is: { 'aria-expanded': 'false' } }),
     };
     const answers = h('div', { class: 'answers' }, ...Object.values(this.#buttons));
     this.element = h(
@@ -50,6 +47,14 @@ export class RunActions {
     show(this.#buttons.retry, isAtRest && hasFailed);
     show(this.#buttons.merge, isAtRest && hasLanded);
     show(this.#buttons.diff, hasLanded);
+  }
+
+  /** Read anew each time it is opened, for more may have landed. */
+  async #toggleDiff(read: RunDeeds['diff']): Promise<void> {
+    const isOpen = this.#patch.childElementCount > 0;
+    if (isOpen) this.#patch.replaceChildren();
+    else await this.#do(async () => this.#patch.replaceChildren(patchList(await read())));
+    mark(this.#buttons.diff, 'aria-expanded', this.#patch.childElementCount > 0 ? 'true' : 'false');
   }
 
   #tell(text: string): void {

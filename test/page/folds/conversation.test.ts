@@ -5,7 +5,7 @@ import type { AssistantPart } from '@drover/protocol/messages';
 import { NO_USAGE } from '@drover/core/model/spending/usage';
 import { Conversation } from '@drover/server/page/conversation';
 import { expect, test } from 'vitest';
-import { label, Teller } from '../support/run/sample-run.ts';
+import { label, Teller } from '../../support/run/sample-run.ts';
 
 const asked = (text: string): Event => ({
   type: 'message_end',

@@ -4,7 +4,7 @@ import type { Event, Recorded } from '@drover/protocol/events';
 import { NO_USAGE } from '@drover/core/model/spending/usage';
 import { SessionFold } from '@drover/server/page/session-fold';
 import { expect, test } from 'vitest';
-import { label } from '../support/run/sample-run.ts';
+import { label } from '../../support/run/sample-run.ts';
 
 const USED = { input: 10, output: 5, cacheRead: 0, cacheWrite: 0 };
 const SESSION = 'ses_1a2b3c4d5e6f70819203a4b5c6d7e8f9';

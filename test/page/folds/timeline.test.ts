@@ -5,7 +5,7 @@ import { NO_USAGE } from '@drover/core/model/spending/usage';
 import { RunFold } from '@drover/server/page/run-fold';
 import { type Bar, Lane } from '@drover/server/page/timeline';
 import { expect, test } from 'vitest';
-import { label, sampleRun, sampleSettings, Teller } from '../support/run/sample-run.ts';
+import { label, sampleRun, sampleSettings, Teller } from '../../support/run/sample-run.ts';
 
 const WORKER: Place = { worker: 1, task: 't', attempt: 1 };
 

@@ -5,7 +5,7 @@ import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs
 import { join } from 'node:path';
 import { type Patch, parsePatch } from '@drover/server/page/patch';
 import { expect, test } from 'vitest';
-import { temporaryFolder } from '../support/workspace.ts';
+import { temporaryFolder } from '../../support/workspace.ts';
 
 const told = ({ files }: Patch): readonly string[] =>
   files.flatMap(({ path, what, added, removed, lines }) => [
