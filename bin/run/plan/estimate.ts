@@ -10,7 +10,8 @@ import type { PlannedTask } from '@drover/protocol/plan';
 import { isDone, type RunSettings, type TaskRow } from '@drover/protocol/run';
 import { statIfThere } from '@drover/core/files/lookup';
 
-const RUNS_READ_MAX = 12;
+const SAMPLES_MAX = 12;
+const READ_BYTES_MAX = 32_000_000; // of all journals together
 const JOURNAL_BYTES_MAX = 8_000_000;
 
 export type Estimate = {
@@ -54,10 +55,16 @@ async function readEarlierRuns(home: string, model: string): Promise<readonly Sa
   const found = await Promise.all(paths.map(async (path) => ({ path, stats: await statIfThere(path) })));
   const newest = found
     .flatMap(({ path, stats }) => (stats !== undefined && stats.size <= JOURNAL_BYTES_MAX ? [{ path, stats }] : []))
-    .toSorted((a, b) => b.stats.mtimeMs - a.stats.mtimeMs)
-    .slice(0, RUNS_READ_MAX);
-  const samples = await Promise.all(newest.map(({ path }) => readCostSample(path, model)));
-  return samples.flatMap((sample) => sample ?? []);
+    .toSorted((a, b) => b.stats.mtimeMs - a.stats.mtimeMs);
+  const samples: Sample[] = [];
+  let bytes = 0;
+  for (const { path, stats } of newest) {
+    bytes += stats.size;
+    if (samples.length === SAMPLES_MAX || bytes > READ_BYTES_MAX) break;
+    const sample = await readCostSample(path, model);
+    if (sample !== undefined) samples.push(sample);
+  }
+  return samples;
 }
 
 async function readCostSample(path: string, model: string): Promise<Sample | undefined> {
