@@ -162,7 +162,7 @@ function linkFor(bus: Bus, worker: number): TaskLink {
 }
 
 function nothing(): void {
-  // Nobody listens.
+  // Has no listener.
 }
 
 function percent(part: number): string {

@@ -99,5 +99,5 @@ async function attempt(link: ReturnType<typeof taskLinkOverWire>['link']): Promi
 }
 
 function nothing(): void {
-  // Nobody listens.
+  // Has no listener.
 }

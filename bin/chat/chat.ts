@@ -41,7 +41,7 @@ const FIRST_NOTE = 'Enter sends · Esc interrupts · /help';
 const INTERRUPTED = 'work done so far is kept; say what to do next';
 
 export type ChatWork = SessionWork & {
-  /** What was typed on the command line. */
+  /** The typed command line. */
   readonly args: ChatArgs;
   /** The journal of the session, if it has any history. */
   readonly records: readonly JsonObject[] | undefined;

@@ -51,7 +51,7 @@ export const mcp = defineCommand({
         return removeMcpServer(cwd, { name: second, ...args }, io);
       case 'login':
       case 'logout':
-        return changeMcpLogin(word, cwd, { name: second, args }, io);
+        return changeMcpLogin({ word, cwd, name: second, args }, io);
       default:
         throw new UsageError(`'${word ?? ''}' is none of ${ACTIONS.join(', ')}; see drover mcp --help`);
     }
@@ -114,14 +114,14 @@ async function testMcpServers(
   return isGood ? exitCode.done : exitCode.usage;
 }
 
-type LoginWish = { readonly name: string | undefined; readonly args: Args };
+type LoginWish = {
+  readonly word: 'login' | 'logout';
+  readonly cwd: string;
+  readonly name: string | undefined;
+  readonly args: Args;
+};
 
-async function changeMcpLogin(
-  word: 'login' | 'logout',
-  cwd: string,
-  { name, args }: LoginWish,
-  io: Io,
-): Promise<number> {
+async function changeMcpLogin({ word, cwd, name, args }: LoginWish, io: Io): Promise<number> {
   const { servers } = await readMcpServers(cwd, args, io);
   const spec = servers.find((each) => each.spec.name === name)?.spec;
   if (spec === undefined) throw new UsageError(`say which server: drover mcp ${word} NAME; drover mcp list shows them`);

@@ -18,7 +18,7 @@ const FILES: Readonly<Record<string, string>> = {
 
 A few functions for a small shop. \`node --test\` tests them.
 `,
-  'src/index.js': `// What the shop can do.
+  'src/index.js': `// The functions of the shop.
 
 export { total } from './price.js';
 `,

@@ -32,7 +32,7 @@ test('${title}', () => {
 });
 `;
 
-const demoReceipt = (format: string): string => `// What the customer takes home.
+const demoReceipt = (format: string): string => `// The text that the customer takes home.
 
 import { ${format} } from './format.js';
 import { total } from './price.js';
@@ -50,7 +50,7 @@ const RECEIPT_TEST = demoTest(
 );
 
 const demoIndex = (...exports: readonly string[]): string =>
-  `// What the shop can do.
+  `// The functions of the shop.
 
 export { total } from './price.js';
 ${exports.join('\n')}
@@ -111,7 +111,7 @@ const COORDINATOR: readonly Answer[] = [
     demoCall('submit_plan', { tasks: PLAN as unknown as JsonObject[] }),
   ),
   demoSays(
-    'Receipts used format(), which another task has renamed meanwhile. That is quickly made good.',
+    'Receipts used format(), which another task has renamed meanwhile. A small fix repairs it.',
     demoCall('submit_plan', {
       tasks: [
         {
@@ -158,7 +158,7 @@ const WORKERS: Readonly<Record<string, readonly Answer[]>> = {
       'A shelf is a map from names to counts.',
       demoWrite(
         'src/stock.js',
-        `// What is on the shelf.\n\nexport function inStock(shelf, name) {\n  return (shelf[name] ?? 0) > 0;\n}\n`,
+        `// The stock on the shelf.\n\nexport function inStock(shelf, name) {\n  return (shelf[name] ?? 0) > 0;\n}\n`,
       ),
       demoWrite(
         'test/stock.test.js',
@@ -174,7 +174,7 @@ const WORKERS: Readonly<Record<string, readonly Answer[]>> = {
     demoSubmits('inStock() with a test, exported from src/index.js.'),
   ],
   'discount again': [
-    demoSays('Somebody else has added a line where I add mine.', demoCall('read', { path: 'src/index.js' })),
+    demoSays('Another task has added a line where I add mine.', demoCall('read', { path: 'src/index.js' })),
     demoSays(
       'Both belong there.',
       demoWrite('src/discount.js', demoDiscount()),

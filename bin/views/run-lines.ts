@@ -194,7 +194,7 @@ class RunLines {
     return state === 'running' && this.#log.isGrouped ? this.#keep(task, line) : line;
   }
 
-  /** What a failed task printed. The output of a gate is printed with the gate. */
+  /** The output of a failed task. The output of a gate is printed with the gate. */
   #restOfReason(event: Shown, { state, reason = '' }: TaskProgress): string {
     const [, ...rest] = reason.trimEnd().split('\n');
     return FAILED.has(state) && rest.length > 0 ? this.#outputLines(event, rest.join('\n')) : '';

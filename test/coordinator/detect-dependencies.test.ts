@@ -1,4 +1,4 @@
-// What a project's workspaces would lack, by lockfile and ignored folder, for every packager.
+// Dependencies that a project's workspaces would lack, by lockfile and ignored folder, for every packager.
 
 import { findDependencies, dependencyInstallCommand } from '@drover/coordinator/dependencies/detect';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// What waits for the user, told outside the page's own text: the title of the tab, its icon, and notifications.
+// Questions that wait for the user, shown outside the page: in the title of the tab, its icon, and notifications.
 
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';

@@ -36,8 +36,8 @@ const HELP = ['bin/drover.ts', 'bin/commands/*.ts', 'bin/**/*-options.ts'];
 
 const areas: readonly [string, number, () => number][] = [
   ['headers of source files', 0, () => count(SOURCES, (text) => [headerIn(text)])],
-  ['comments of bin', 2, () => count('bin/**/*.ts', commentsIn)],
-  ['comments of packages', 22, () => count('packages/*/src/**/*.ts', commentsIn)],
+  ['comments of bin', 0, () => count('bin/**/*.ts', commentsIn)],
+  ['comments of packages', 0, () => count('packages/*/src/**/*.ts', commentsIn)],
   ['comments of tests', 0, () => count(['test/**/*.ts', 'bench/**/*.ts', 'scripts/*.ts'], commentsIn)],
   ['help', 0, () => count(HELP, stringsIn)],
   ['README.md', 0, () => count('README.md', paragraphsIn)],

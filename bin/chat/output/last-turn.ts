@@ -14,7 +14,7 @@ export function lastTurnForChat(records: readonly JsonObject[]): readonly Record
   return events.slice(Math.max(begun, 0)).filter(isShownInLastTurn).map(withoutNotes);
 }
 
-/** Of a message, the user's own words. */
+/** The user's own words in a message. */
 function withoutNotes(event: Recorded): Recorded {
   if (event.type !== 'message_end' || event.message.role !== 'user') return event;
   const words = typedWords(event.message);

@@ -1,4 +1,4 @@
-// What the model of a chat reads about a run that the chat has started.
+// The text that the model of a chat reads about a run of the chat.
 
 import type { KeptRun } from '../../history/run.ts';
 import { runReport, shortRunId } from '../../views/report.ts';
@@ -20,7 +20,7 @@ export function runNote({ id, state }: KeptRun): string {
   return `${head}\n${cut.trimEnd()}\n[The end of the report of run ${short}]`;
 }
 
-/** What the user is told about it. */
+/** The line that the user sees about it. */
 export function runNews({ id, state }: KeptRun): string {
   const short = shortRunId(id);
   if (state.end !== undefined) return `the agent reads the report of run ${short} with your next message`;

@@ -1,6 +1,6 @@
 // The runs that a session has started, and which of their reports the model has read: a file beside its journal.
 //
-// What a run did and cost is in the journal of the run, so it also counts after a crash, and after `drover resume`.
+// The journal of the run holds its results and cost, so it also counts after a crash, and after `drover resume`.
 
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -45,7 +45,7 @@ export class SessionRuns {
     return this.#read(({ isTold }) => !isTold);
   }
 
-  /** What all runs have spent together, or one of them. */
+  /** The spending of all runs together, or of one of them. */
   async spent(only?: string): Promise<Spent> {
     const runs = await this.#read(({ run }) => only === undefined || run === only);
     return runs.reduce((sum, { past }) => sumSpent(sum, past?.spent.total ?? NO_SPENDING), NO_SPENDING);

@@ -19,7 +19,7 @@ export async function logInToServer(spec: ServerSpec, { home, io }: { home: stri
     atOnce: () => undefined,
   });
   const callback = await openLoginCallback(reach.oauth?.callbackPort);
-  const late = setTimeout(() => stopped.reject(new Error('nobody logged in within 5 minutes')), WAIT_MS_MAX);
+  const late = setTimeout(() => stopped.reject(new Error('it was not finished within 5 minutes')), WAIT_MS_MAX);
   // Not redacted: its parameters look like secrets, and the login needs them.
   const show = (address: URL) =>
     print(io.stdout, `Open this address in a browser on this machine:\n\n  ${cleanText(address.href)}\n\n`);

@@ -64,7 +64,7 @@ const ALIASES: Readonly<Record<string, string>> = {
   zsh: 'bash',
 };
 
-/** What a reader shows in a look of its own; a piece of any other kind is of the kind around it. */
+/** Kinds that a reader styles. A piece of any other kind takes the kind around it. */
 const KINDS = new Set(
   (
     'keyword built_in type literal number string regexp comment meta title section name attr attribute variable ' +

@@ -43,9 +43,9 @@ export type HttpReach = {
   readonly oauth?: OauthSettings;
 };
 
-/** What the user says about a login, where the server does not say all of it. */
+/** Settings of a login that the user makes, because the server does not offer them. */
 export type OauthSettings = {
-  /** Of a client that is registered already. Without it drover registers one. */
+  /** The id of a client that is registered already. Without it drover registers one. */
   readonly clientId?: string;
   readonly clientSecret?: string;
   readonly scope?: string;

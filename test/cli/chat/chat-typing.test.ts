@@ -243,6 +243,7 @@ test('an unknown slash command is not sent; /help lists them and Tab completes t
     '/undo',
     '/skill',
     '/cost',
+    '/run',
     '/permissions',
     '/exit',
   ]);

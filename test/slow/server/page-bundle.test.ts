@@ -1,5 +1,5 @@
-// The published bundle serves the same page, from its own files and without the source. What few pages need is loaded
-// when it is used.
+// The published bundle serves the same page, from its own files and without the source. Code that
+// few pages need is loaded when it is used.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -16,7 +16,7 @@ export type SmallDisk = {
   readonly fill: () => void;
 };
 
-/** A group of tests that mount a disk. Where that is not possible they are left out, and a line says so. */
+/** A group of tests that mount a disk. On a machine that refuses it they are left out, and a line says so. */
 export function withSmallDisk(title: string, tests: (mounted: () => Promise<SmallDisk>) => void): void {
   const canMount = spawnSync('unshare', ['--mount', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).status === 0;
   if (!canMount) process.stderr.write(`\n*** LEFT OUT, because only root can mount a disk: ${title}.\n\n`);

@@ -123,7 +123,7 @@ function yes(): Decision {
 
 type Call = { readonly server?: string; readonly tool?: string; readonly args?: Record<string, string> };
 
-/** Calls `go` of the hostile server, unless the call says otherwise. Resolves to the error text of a call that fails. */
+/** Calls `go` of the hostile server by default. Resolves to the error text of a call that fails. */
 export async function call(
   line: ServerLine,
   { server = 'hostile', tool = 'go', args = {} }: Call = {},

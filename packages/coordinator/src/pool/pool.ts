@@ -40,7 +40,7 @@ export type Pool = {
   readonly run: RunTask;
   /** Starts so many threads in the background, with all they need loaded. */
   readonly warm: (threads: number) => void;
-  /** What still runs is cancelled. Once is enough. */
+  /** Cancels the attempts at work. Idempotent. */
   readonly close: () => Promise<void>;
 };
 
@@ -134,7 +134,7 @@ class Crew {
     await this.#threads.close();
   }
 
-  // Not left to piscina: where a thread dies, nobody would start another for what waits in its queue.
+  // Not left to piscina: after a thread dies, it starts no other for the tasks that wait in its queue.
   async #inTurn<T>(signal: AbortSignal, run: () => Promise<T>): Promise<T> {
     const most = this.#size.threadsMax * this.#size.attemptsMax;
     while (this.#busy >= most && !signal.aborted) await this.#aChance(signal);

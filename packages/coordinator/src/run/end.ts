@@ -16,7 +16,7 @@ export type RunEnding = {
   readonly rows: readonly TaskRow[];
 };
 
-/** What is known only at the end; the rest is in the state. */
+/** Facts known only at the end; the rest is in the state. */
 export type Ended = {
   readonly failure?: Failure;
   readonly answer?: string;

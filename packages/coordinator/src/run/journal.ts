@@ -35,8 +35,8 @@ export type ReadRun = { readonly past: RunHistory | undefined; readonly readTo: 
 type Opening = Hooks & { readonly read?: ReadRun };
 
 /**
- * Opens the journal for writing. Answers that a crash cut off are discarded on the disk before this resolves. Of a
- * journal that was read, only later records are read, and its history goes on with them.
+ * Opens the journal for writing. Answers that a crash cut off are discarded on the disk before this resolves.
+ * If the journal was read before, only later records are read and added to its history.
  */
 export async function openRunJournal(home: string, id: string, { read, ...hooks }: Opening): Promise<RunJournal> {
   const past = read?.past ?? new RunHistory();

@@ -152,7 +152,7 @@ export class RunState {
     return [...this.#gates.values()].findLast(({ tasks, passed }) => !passed && tasks.includes(task));
   }
 
-  /** What the requests of all agents cost. */
+  /** The cost of the requests of all agents. */
   get spending(): Pick<SpendingFold, 'spent' | 'lostRequests'> {
     return this.#spending;
   }

@@ -27,7 +27,7 @@ export type AskOrder = Pick<
   readonly keepsPartial: boolean;
 };
 
-/** What came of a request. */
+/** The result of a request. */
 export type AskResult = {
   readonly patience: number;
   /** The usage of each attempt. The run has told them. */

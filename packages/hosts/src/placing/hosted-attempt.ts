@@ -15,7 +15,7 @@ const MOVES_MAX = 8;
 
 export type HostedWish = Wish & { readonly runsOn?: readonly string[] };
 
-/** Where and how an attempt is placed. */
+/** The placement of an attempt. */
 export type Placing = {
   readonly wish: HostedWish;
   readonly goesOn: boolean;

@@ -25,7 +25,7 @@ const UNREACHED = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREA
 type Transport = InstanceType<typeof import('@modelcontextprotocol/client').StreamableHTTPClientTransport>;
 type SendOptions = NonNullable<Parameters<Transport['send']>[1]>;
 
-/** Where the login of a server is, and what the server is called in the user's files. */
+/** The place of a server's login, and the name of the server in the user's files. */
 type Login = { readonly store: LoginStore; readonly server: string };
 
 export async function openHttpWire({ url, headers }: HttpReach, login?: Login): Promise<HttpWire> {
@@ -54,7 +54,7 @@ class HttpWire implements Wire {
   readonly #inner: Transport;
   readonly #unanswered = new Set<Json>();
   readonly #secretsNow: () => readonly string[];
-  /** Of all that was ever sent: tokens change. */
+  /** Every secret that was ever sent, because tokens change. */
   readonly #secrets = new Set<string>();
   #redactor = new Redactor([], 'values only');
 

@@ -55,7 +55,7 @@ export type ModeCall = {
   readonly flags?: number;
 };
 
-/** Calls that could leave a program behind which runs as the user, whoever starts it. */
+/** Calls that could leave a program behind which runs as the user, no matter who starts it. */
 export const MODE_CALLS: Readonly<Record<string, ModeCall>> = {
   chmod: { numbers: { x64: 90 }, mode: 1 },
   fchmod: { numbers: { x64: 91, arm64: 52 }, mode: 1 },

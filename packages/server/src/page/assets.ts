@@ -77,7 +77,7 @@ function reached(first: string): ReadonlyMap<string, string> {
     const served = (head: string, name: string): string =>
       // An import of types alone leaves only its braces.
       /^import\s*\{[\s,]*\}\s*from\s*$/.test(head) ? '' : `${head}'${imported(name)}';`;
-    // A library needs nothing. Of other lazy imports, such as a provider's, the page has no use.
+    // A library needs nothing. The page has no use for other lazy imports, such as a provider's.
     const isLibrary = path.includes('node_modules/');
     const linked = isLibrary ? code : code.replace(IMPORT, (_, head: string, name: string) => served(head, name));
     const lazy = (whole: string, name: string): string => (isOfPage(name) ? `import('${imported(name)}')` : whole);
@@ -114,7 +114,7 @@ function asModule(path: string, code: string): string {
     : code;
 }
 
-// Node says of this function, once, that it may change. Whoever looks at a page can do nothing about it, and the
+// Node says of this function, once, that it may change. A user of the page can do nothing about it, and the
 // bundle does not use it.
 function withoutTypes(source: string): string {
   const emitWarning = process.emitWarning.bind(process);

@@ -48,7 +48,7 @@ export async function logIn({ url, headers, oauth = {} }: HttpReach, steps: Logi
   return attempt.stored();
 }
 
-/** What the server says to a client without a login. */
+/** The server's answer to a client without a login. */
 async function firstAnswer(
   url: string,
   { fetchFn, headers }: { readonly fetchFn: typeof fetch; readonly headers: HttpReach['headers'] },

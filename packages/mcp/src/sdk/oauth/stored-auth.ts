@@ -1,4 +1,4 @@
-// What a connection shows of a stored login: its access token, refreshed when the server refuses it.
+// A connection's use of a stored login: its access token, refreshed when the server refuses it.
 //
 // Guarantees
 //   1. A refresh token is used once: other connections and processes wait, and take what the first one got.

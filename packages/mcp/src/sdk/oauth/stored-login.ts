@@ -12,7 +12,7 @@ export type StoredLogin = {
   readonly client: RegisteredClient;
   readonly tokens: Tokens;
   readonly discovery: OAuthDiscoveryState;
-  /** What the tokens are for, where the server says so. */
+  /** The purpose of the tokens, if the server says it. */
   readonly resource: string | undefined;
 };
 

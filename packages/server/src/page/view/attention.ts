@@ -1,4 +1,4 @@
-// What waits for the user: told by the title of the tab, by its icon, and by notifications if the user asked for them.
+// Questions that wait for the user: shown in the title of the tab and its icon, and by notifications if the user asked.
 //
 // The browser's permission is asked for only when the user presses the button. A notification names the run or session,
 // and holds nothing that a model wrote.

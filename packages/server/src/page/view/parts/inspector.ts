@@ -24,7 +24,7 @@ type InspectorOptions = {
   readonly retry: (task: string) => Promise<void>;
 };
 
-/** What is known of the run at this moment. */
+/** The facts about the run at this moment. */
 export type RunMoment = { readonly elapsedMs: number; readonly standing: RunStanding };
 
 export class Inspector {

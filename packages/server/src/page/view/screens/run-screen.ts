@@ -158,7 +158,7 @@ class RunScreen {
     return !this.#hasEnded && this.#app.isLive(this.#id) ? 'live' : 'stopped';
   }
 
-  /** Until somebody chooses, the first worker that is at work, else the coordinator. */
+  /** Until the user chooses, the first worker that is at work, else the coordinator. */
   #mostWorthSeeing(): Choice {
     const busy = this.#fold.lanes.find(
       ({ worker, span }) => worker > 0 && span !== undefined && span.toMs === undefined,
@@ -179,7 +179,7 @@ class RunScreen {
     this.#inspector.reveal(callId);
   }
 
-  /** Whoever presses something sees what comes of it with the next frame. */
+  /** A click shows its effect in the next frame. */
   #now(): void {
     this.#figures.reset();
     this.#frame.ask();

@@ -40,7 +40,7 @@ export class Sidebar {
     );
   }
 
-  /** `known` is undefined while nobody knows yet. */
+  /** `known` is undefined until it is known. */
   update(known: readonly SidebarLists[] | undefined, here: string, nowMs: number): void {
     const all = known ?? [];
     const sorted = all.toSorted((a, b) => b.updatedAt.localeCompare(a.updatedAt)).slice(0, ROWS_MAX);

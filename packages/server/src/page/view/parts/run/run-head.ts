@@ -8,7 +8,7 @@ import { button, h, mark, say, show, stateMark } from '../../dom.ts';
 import { copyButton } from '../copy.ts';
 import { markdown } from '../markdown/markdown-body.ts';
 
-/** `stopped`: it has no end, and nobody is at work on it. */
+/** `stopped`: it has no end, and no process is at work on it. */
 export type RunStanding = 'loading' | 'live' | 'stopped' | 'ended';
 
 const NAMES = ['Elapsed', 'Tasks', 'Tokens', 'From cache', 'Cost', 'Throttled'] as const;
@@ -107,7 +107,7 @@ function answerOf(answer: string): HTMLElement {
   return h('div', {}, who, markdown(answer));
 }
 
-/** What to type next. */
+/** The command to type next. */
 function next(words: string, command: string): HTMLElement {
   return h(
     'p',

@@ -98,12 +98,12 @@ function newRow({ id }: TaskProgress, onTask: (task: string) => void): Row {
   };
 }
 
-/** Nobody worked on it: what comes of it is known from an earlier run. */
+/** No worker had it: its result is known from an earlier run. */
 function isKnown({ attempts, state }: TaskProgress): boolean {
   return attempts === 0 && (state === 'landed' || state === 'done');
 }
 
-/** What is most worth knowing about it now. */
+/** The fact about it that matters most now. */
 function lineOf(task: TaskProgress): string {
   if (task.doing !== '') return task.doing;
   if (task.reason !== undefined) return task.reason;

@@ -10,7 +10,7 @@ export function laneName({ worker }: Lane): string {
   return worker < 0 ? 'Merge train' : worker === 0 ? 'Coordinator' : `Worker ${worker}`;
 }
 
-/** Of those who have no task: by what they do last. */
+/** An agent without a task is named by its last action. */
 export function laneState(lane: Lane): string {
   const last = lane.bars.at(-1);
   if (last === undefined || last.toMs !== undefined) return 'idle';

@@ -158,7 +158,7 @@ function drawBars(context: CanvasRenderingContext2D, scene: Scene, { lane, top }
     if (end < window.fromMs || bar.fromMs > window.toMs) continue;
     const from = Math.max(-8, xOf(bar.fromMs, window, widthPx));
     const to = Math.min(widthPx + 8, xOf(end, window, widthPx));
-    // What is too narrow to be seen apart is drawn once.
+    // Spans too narrow to tell apart are drawn once.
     const isThin = to - from < 1;
     if (isThin && Math.floor(from) === lastX && bar.kind === lastKind && bar.state !== 'bad') continue;
     lastX = isThin ? Math.floor(from) : -1;
@@ -223,7 +223,7 @@ function rounded(context: CanvasRenderingContext2D, { x, y, width, height }: Box
   context.fill();
 }
 
-/** Time in which it waited for somebody else. */
+/** Time in which it waited for another agent or the user. */
 function hatch(context: CanvasRenderingContext2D, { x, y, width, height }: Box, colour: string): void {
   context.save();
   context.beginPath();

@@ -61,7 +61,7 @@ export class TimelinePanel {
   #lanes: readonly Lane[] = [];
   #palette: Palette | undefined;
   #lastMs: number | undefined; // so much of it is shown; undefined: all
-  #heldMs: number | undefined; // the right edge, where somebody moved away from now
+  #heldMs: number | undefined; // the right edge, once the user has moved away from now
   #chosen: { readonly worker: number; readonly bar: number } | undefined;
   #window: Window = { fromMs: 0, toMs: SPAN_MS_MIN };
   #widthPx = 0;
