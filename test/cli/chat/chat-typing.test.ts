@@ -142,6 +142,20 @@ test('/compact shortens the conversation, and a resumed chat has the short one',
   ]);
 });
 
+test('after /model, the new model makes the summary that is due', async () => {
+  const long = { text: 'Yes, and much more. '.repeat(600) };
+  const desk = await ChatDesk.with({ answers: [SUMMARY], otherwise: long });
+  await mkdir(join(desk.cwd, '.config', 'drover'), { recursive: true });
+  await writeFile(join(desk.cwd, '.config', 'drover', 'config.yaml'), 'contextTokens: 8500\n');
+  const chat = desk.chat();
+  for (const text of ['one', 'two', '/model openai/other', 'three']) await chat.says(text);
+  await chat.types(KEYS.ctrlD);
+  expect(await chat.code).toBe(0);
+  const asked = desk.server.requests.map(({ body, status }) => `${(body as { model: string }).model} ${status}`);
+  expect(asked).toEqual(['any 200', 'any 200', 'other 200', 'other 200']);
+  expect(desk.asked(4)[0]).toMatch(/^user: one.*Much was said/s);
+});
+
 test('/compact refuses to make the conversation longer', async () => {
   const desk = await ChatDesk.with({ answers: [SUMMARY], otherwise: { text: 'Yes.' } });
   const chat = desk.chat([], { columns: 120 });
