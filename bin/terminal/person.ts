@@ -9,6 +9,7 @@ import type { Shown } from '@drover/core/bus';
 import type { UserAnswer } from '@drover/core/permission/questions';
 import type { Io } from '../io.ts';
 import { questionText } from '../views/text/question-text.ts';
+import { cleanText, writeOutControls } from '../views/text/terminal-text.ts';
 import { type Lines, typedLines, untilAborted } from './typed-lines.ts';
 
 const CHOICES = '[y]es [n]o [a]lways: ';
@@ -119,9 +120,18 @@ export class Person {
   }
 
   async #put(question: Question, signal: AbortSignal): Promise<UserAnswer | undefined> {
+    if (question.field !== undefined) return this.#value(question, signal);
     const words = `${await this.#preview(question)}${this.#worded(question)}`;
     const answer = await this.#answer(words, ANSWERS, signal);
     return answer ?? (signal.aborted ? undefined : NO);
+  }
+
+  /** A line of words; an empty one takes the default. The end of the input says no. */
+  async #value(question: Question, signal: AbortSignal): Promise<UserAnswer | undefined> {
+    const words = `${writeOutControls(question.subject).replaceAll(/^/gm, '  ')}\n  ${cleanText(question.field?.name ?? '')}: `;
+    const line = this.#lines.isGone() ? undefined : await this.#lines.ask(words, signal);
+    if (line !== undefined) return { allowed: true, always: false, words: line };
+    return signal.aborted ? undefined : NO;
   }
 
   /** Asked until there is one; undefined where there will be none. */

@@ -6,6 +6,7 @@
 //   2. Stopping the run and cancelling a task ask first. The bottom line says why the run refuses something.
 //   3. The selection stays on its task when the order of the rows changes.
 
+import type { Question } from '@drover/core/agent/calls/calls';
 import type { Questions, UserAnswer } from '@drover/core/permission/questions';
 import type { RunState } from '@drover/coordinator/view/state';
 import { type Draft, editDraft, EMPTY, insertIntoDraft } from '../../terminal/draft.ts';
@@ -22,7 +23,13 @@ import { COORDINATOR, listDashboardTasks } from './rows.ts';
 const NOTES_MAX = 20;
 
 /** A line that the user types. */
-type Typing = { readonly prompt: string; readonly send: (text: string) => void; draft: Draft };
+type Typing = {
+  readonly prompt: string;
+  readonly send: (text: string) => void;
+  /** Sends no words, too. */
+  readonly mayBeEmpty: boolean;
+  draft: Draft;
+};
 type Confirming = { readonly words: string; readonly yes: () => void };
 
 export type OperatorOptions = {
@@ -161,18 +168,22 @@ export class Operator {
     const { questions } = this.#options;
     const asked = questions?.current;
     if (questions === undefined || asked === undefined || asked.requestId !== this.#drawnQuestion) return false;
-    const { requestId } = asked;
-    const answer = ANSWERS[name];
+    const { requestId, field } = asked;
+    const answer = field === undefined || name === 'n' ? ANSWERS[name] : undefined;
     if (answer === undefined && name !== 'w') return this.#scrollQuestion(name);
     // The next question is answered by later keys only.
     this.#drawnQuestion = undefined;
     if (answer !== undefined) questions.answer(requestId, answer);
-    else
-      this.#write('no, because', (words) => {
-        if (!questions.answer(requestId, { allowed: false, always: false, words }))
-          this.#notice = 'the question was withdrawn before you answered it';
-      });
+    else this.#answerInWords(asked, questions);
     return true;
+  }
+
+  #answerInWords({ requestId, field }: Question, questions: Questions): void {
+    const send = (words: string) => {
+      if (!questions.answer(requestId, { allowed: field !== undefined, always: false, words }))
+        this.#notice = 'the question was withdrawn before you answered it';
+    };
+    this.#write(field === undefined ? 'no, because' : cleanText(field.name), send, field !== undefined);
   }
 
   #scrollQuestion(name: string): boolean {
@@ -222,8 +233,9 @@ export class Operator {
     if (this.#confirming !== undefined)
       return { text: `${this.#confirming.words} y yes, any other key no`, format: 'yellow' };
     if (this.#notice !== undefined) return { text: this.#notice, format: 'yellow' };
-    if (this.#options.questions?.current !== undefined)
-      return { text: dashboardKeyHint('question', columns), format: 'yellow' };
+    const asked = this.#options.questions?.current;
+    if (asked !== undefined)
+      return { text: dashboardKeyHint(asked.field === undefined ? 'question' : 'field', columns), format: 'yellow' };
     return {
       text: dashboardKeyHint(this.#options.panels.opened === undefined ? 'list' : 'panel', columns),
       format: 'dim',
@@ -243,15 +255,15 @@ export class Operator {
     if (key.text === 'y') yes();
   }
 
-  #write(prompt: string, send: (text: string) => void): void {
-    this.#typing = { prompt: `${prompt} › `, send, draft: EMPTY };
+  #write(prompt: string, send: (text: string) => void, mayBeEmpty = false): void {
+    this.#typing = { prompt: `${prompt} › `, send, mayBeEmpty, draft: EMPTY };
   }
 
   #type(typing: Typing, key: Key): void {
     if (key.name === 'escape') this.#typing = undefined;
     else if (key.name === 'return') {
       this.#typing = undefined;
-      if (typing.draft.text.trim() !== '') typing.send(typing.draft.text);
+      if (typing.mayBeEmpty || typing.draft.text.trim() !== '') typing.send(typing.draft.text);
     } else if (key.name === 'paste') typing.draft = insertIntoDraft(typing.draft, key.text);
     else typing.draft = editDraft(typing.draft, key) ?? typing.draft;
   }

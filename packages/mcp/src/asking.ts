@@ -1,67 +1,110 @@
-// A question of a server to the user (elicitation) goes the way of every question.
+// A question of a server to the user (elicitation) goes the way of every question: the user agrees or declines, and
+// then fills in the fields one after the other. What the user fills in goes to the server alone, and into no event.
 //
-// A user answers yes or no. So a server gets the values of a form only if they follow from that: flags that are set,
-// defaults, and the first of several choices never. A form that needs more is declined, and the user is told.
+// A form that cannot be shown is declined, and so is any question without a terminal; the user is told.
 
 import type { ServedAgent } from '@drover/core/tools/served/tool-servers';
 import type { ServedCall } from '@drover/core/tools/served/served';
 import { newId } from '@drover/core/ids';
-import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json';
+import type { AskedField } from '@drover/protocol/events';
+import { type Field, fieldsOf, type FieldValue, readField } from './form.ts';
 import { visible } from './hostile/listed-tool.ts';
 import type { Answered, Asked } from './sdk/connect.ts';
 
-const FIELDS_MAX = 20;
 const WORDS_CHARS_MAX = 1_000;
-const FIELD_CHARS_MAX = 200;
+const TRIES_MAX = 5;
 
 export function askUser(
   agent: ServedAgent,
-  { label, server, tool, args }: ServedCall,
+  call: ServedCall,
 ): (asked: Asked, signal: AbortSignal) => Promise<Answered> {
   return async ({ message, schema }, signal) => {
-    const form = formOf(schema);
-    const words = visible(message, WORDS_CHARS_MAX);
-    if (form === undefined) {
-      const warning = `the MCP server ${server} asked for more than a yes, and was declined: ${words}`;
-      agent.emit({ type: 'warning', message: warning });
-      return { action: 'decline' };
-    }
-    const requestId = newId('ask');
-    const subject = [`${server}.${tool} asks: ${words}`, ...form.lines].join('\n');
-    const why = `the MCP server ${server} asks you`;
-    agent.emit({ type: 'permission_request', requestId, subject, why, ...label });
-    const decision = await agent.question({ requestId, tool: label.name, input: args, subject, why, label }, signal);
-    if (decision === undefined) return { action: 'cancel' };
-    agent.emit({ type: 'permission_decision', requestId, ...decision, ...label });
-    if (!decision.allowed) return { action: decision.by === 'cancel' ? 'cancel' : 'decline' };
-    return { action: 'accept', content: form.content };
+    const questions = new ServerQuestions(agent, call, visible(message, WORDS_CHARS_MAX));
+    const fields = fieldsOf(schema);
+    return fields === undefined
+      ? questions.decline('asks for fields that drover does not know')
+      : questions.fill(fields, signal);
   };
 }
 
-type Value = string | number | boolean;
+type Given = { readonly words: string } | { readonly action: 'decline' | 'cancel' };
 
-type Form = { readonly content: Record<string, Value>; readonly lines: readonly string[] };
+class ServerQuestions {
+  readonly #agent: ServedAgent;
+  readonly #call: ServedCall;
+  readonly #words: string;
 
-/** The values that a yes stands for; undefined if a required one does not follow from it. */
-function formOf(schema: JsonObject): Form | undefined {
-  const properties = isJsonObject(schema['properties']) ? Object.entries(schema['properties']) : [];
-  const required = Array.isArray(schema['required']) ? schema['required'] : [];
-  if (properties.length > FIELDS_MAX) return undefined;
-  const content: Record<string, Value> = {};
-  for (const [name, field] of properties) {
-    const value = valueOf(field);
-    if (value !== undefined) content[name] = value;
-    else if (required.includes(name)) return undefined;
+  constructor(agent: ServedAgent, call: ServedCall, words: string) {
+    this.#agent = agent;
+    this.#call = call;
+    this.#words = words;
   }
-  const lines = Object.entries(content).map(
-    ([name, value]) => `${visible(name, FIELD_CHARS_MAX)}: ${visible(String(value), FIELD_CHARS_MAX)}`,
-  );
-  return { content, lines };
+
+  decline(what: string): Answered {
+    const message = `the MCP server ${this.#call.server} ${what}, and was declined: ${this.#words}`;
+    this.#agent.emit({ type: 'warning', message });
+    return { action: 'decline' };
+  }
+
+  async fill(fields: readonly Field[], signal: AbortSignal): Promise<Answered> {
+    const lone = fields.length === 1 && fields[0]?.asked.kind === 'yes or no' ? fields[0] : undefined;
+    const lines = lone === undefined ? fields.map(fieldLine) : [`${lone.asked.name}: true`];
+    const agreed = await this.#ask({ lines }, signal);
+    if ('action' in agreed) return agreed;
+    if (lone !== undefined) return { action: 'accept', content: { [lone.key]: true } };
+    const content: Record<string, FieldValue> = {};
+    for (const field of fields) {
+      const given = await this.#field(field, signal);
+      if ('action' in given) return given;
+      if (given.value !== undefined) content[field.key] = given.value;
+    }
+    return { action: 'accept', content };
+  }
+
+  async #field(
+    field: Field,
+    signal: AbortSignal,
+  ): Promise<{ readonly value?: FieldValue } | { readonly action: 'decline' | 'cancel' }> {
+    let mistake: string | undefined;
+    for (let tries = 0; tries < TRIES_MAX; tries++) {
+      const lines = [...(mistake === undefined ? [] : [`${mistake}.`]), fieldLine(field)];
+      const given = await this.#ask({ lines, field: field.asked }, signal);
+      if ('action' in given) return given;
+      const read = readField(field, given.words);
+      if (!('mistake' in read)) return read;
+      mistake = read.mistake;
+    }
+    this.decline(`got no answer for ${field.asked.name} in ${TRIES_MAX} tries`);
+    return { action: 'decline' };
+  }
+
+  async #ask(
+    { lines, field }: { readonly lines: readonly string[]; readonly field?: AskedField },
+    signal: AbortSignal,
+  ): Promise<Given> {
+    const { label, server, tool, args } = this.#call;
+    const requestId = newId('ask');
+    const subject = [`${server}.${tool} asks: ${this.#words}`, ...lines].join('\n');
+    const why = `the MCP server ${server} asks you`;
+    const shown = { requestId, subject, why, ...(field && { field }) };
+    this.#agent.emit({ type: 'permission_request', ...shown, ...label });
+    const answer = await this.#agent.question({ ...shown, tool: label.name, input: args, label }, signal);
+    if (answer === undefined) return { action: 'cancel' };
+    const { words = '', ...decision } = answer;
+    const alone = `${why} "${this.#words}", and there is no terminal to answer on`;
+    const told = decision.by === 'nobody' ? { ...decision, reason: alone } : decision;
+    this.#agent.emit({ type: 'permission_decision', requestId, ...told, ...label });
+    if (!decision.allowed) return { action: decision.by === 'cancel' ? 'cancel' : 'decline' };
+    return { words };
+  }
 }
 
-function valueOf(field: Json): Value | undefined {
-  if (!isJsonObject(field)) return undefined;
-  const { type, default: value } = field;
-  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value;
-  return type === 'boolean' ? true : undefined;
+function fieldLine({ asked: { name, about, kind, choices, default: fallback, required } }: Field): string {
+  const facts = [
+    kind === 'choice' ? 'one' : kind === 'choices' ? 'several, with commas' : kind,
+    ...(required ? [] : ['optional']),
+    ...(fallback === undefined ? [] : [`default ${fallback}`]),
+  ];
+  const listed = (choices ?? []).map((each, at) => `${at + 1} ${each}`).join(', ');
+  return `${name}${about === undefined ? '' : ` (${about})`}: ${facts.join(', ')}${listed === '' ? '' : ` of ${listed}`}`;
 }

@@ -47,6 +47,16 @@ export type Decision = {
   readonly reason?: string;
 };
 
+/** What an MCP server wants the user to fill in. */
+export type AskedField = {
+  readonly name: string;
+  readonly about?: string;
+  readonly kind: 'text' | 'number' | 'yes or no' | 'choice' | 'choices';
+  readonly choices?: readonly string[];
+  readonly default?: string;
+  readonly required: boolean;
+};
+
 /** The history came near the limit, the provider refused its size, or the user asked for it. */
 export type CompactionReason = 'limit' | 'overflow' | 'wish';
 
@@ -218,6 +228,7 @@ export type SessionEvent =
       readonly requestId: string;
       readonly subject: string;
       readonly why: string;
+      readonly field?: AskedField; // the answer is its value, in words
     } & CallLabel)
   | ({ readonly type: 'permission_decision'; readonly requestId: string } & Decision & CallLabel)
   | NetworkEvent

@@ -28,6 +28,7 @@ answers:
   - {when: {text: Ask me}, calls: [{name: shell, args: {command: touch asked.txt}}]}
   - {when: {text: Take long}, calls: [{name: shell, args: {command: 'true; sleep ${LONG[1]}'}}]}
   - {when: {text: Stay}, calls: [{name: shell, args: {command: 'trap "" INT TERM HUP; sleep ${LONG[2]}; sleep ${LONG[2]}'}}]}
+  - {when: {text: Fill in}, calls: [{name: mcp__remote__ask}]}
   - {when: {text: Far away}, calls: [{name: far_away}]}
   - {when: {text: it is far}, text: So far.}
 otherwise: {text: Nothing more.}

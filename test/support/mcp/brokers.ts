@@ -65,7 +65,7 @@ export type Desk = {
 
 type DeskOptions = {
   readonly charsMax?: number;
-  readonly answer?: (asked: Question) => Decision;
+  readonly answer?: (asked: Question) => Decision & { readonly words?: string };
   /** The state folder whose logins are used. */
   readonly loginsAt?: string;
 };

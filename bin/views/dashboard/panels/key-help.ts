@@ -43,10 +43,16 @@ const ANSWERS = [
   'y once · a always · n no',
 ];
 
+const FIELD = [
+  'w write the answer; Enter alone takes the default · n decline · ? keys',
+  'w write the answer · n decline',
+];
+
 const HINTS = {
   list: [LIST_HINT, ...SHORTER],
   panel: [PANEL_HINT, ...SHORTER_IN_PANEL],
   question: ANSWERS,
+  field: FIELD,
 };
 
 /** As many keys as fit into a line. */

@@ -16,8 +16,12 @@ export function questionRows(question: Question, { columns, style }: QuestionPag
     `${textCell(tool, columns)}:`,
     ...command.map((line) => style('bold', indent + line)),
     ...breakQuestionText(`why: ${writeOutControls(why)}`, columns),
-    ...breakQuestionText(`always: allows ${alwaysText(question)}, for every worker, until this run ends`, columns),
+    ...(question.field === undefined ? breakQuestionText(always(question), columns) : []),
   ];
+}
+
+function always(question: Question): string {
+  return `always: allows ${alwaysText(question)}, for every worker, until this run ends`;
 }
 
 /** Breaks lines anywhere, so that nothing is left out. */

@@ -14,10 +14,13 @@ import type { Decision } from '@drover/protocol/events';
 import { permissionAnswerKey } from './policy.ts';
 import { ruleHintFor } from './rule-hint.ts';
 
-/** `words`: what the user says to the agent with a no. */
+/** `words`: what the user says to the agent with a no, or the value of a field with a yes. */
 export type UserAnswer = { readonly allowed: boolean; readonly always: boolean; readonly words?: string };
 
-type Waiting = { readonly question: Question; readonly settle: (decision: Decision | undefined) => void };
+/** With the words that answer a field. They are in no event. */
+type Answered = Decision & { readonly words?: string };
+
+type Waiting = { readonly question: Question; readonly settle: (decision: Answered | undefined) => void };
 
 export class Questions {
   readonly #onAsk: ((question: Question) => void) | undefined;
@@ -48,19 +51,19 @@ export class Questions {
   }
 
   /** Asks and returns the decision. A question that is left open counts as cancelled. */
-  async ask(question: Question, signal: AbortSignal): Promise<Decision> {
+  async ask(question: Question, signal: AbortSignal): Promise<Answered> {
     return (await this.askOrLeave(question, signal)) ?? CANCELLED;
   }
 
   /** Resolves to undefined if the question is left open. */
-  async askOrLeave(question: Question, signal: AbortSignal): Promise<Decision | undefined> {
+  async askOrLeave(question: Question, signal: AbortSignal): Promise<Answered | undefined> {
     if (this.#isLeft) return undefined;
     if (this.#isClosed || signal.aborted) return CANCELLED;
     const answered = this.#remembered.get(permissionQuestionKey(question));
     if (answered !== undefined) return { allowed: answered, by: 'user', always: true };
     if (this.#onAsk === undefined) return permissionUnanswered(question);
 
-    const { promise, resolve } = Promise.withResolvers<Decision | undefined>();
+    const { promise, resolve } = Promise.withResolvers<Answered | undefined>();
     const waiting = { question, settle: resolve };
     const onAbort = () => this.#settle(waiting, CANCELLED);
     signal.addEventListener('abort', onAbort, { once: true });
@@ -78,10 +81,14 @@ export class Questions {
     const waiting = this.#queue.find(({ question }) => question.requestId === requestId);
     if (waiting === undefined) return false;
     const reason = allowed || words.trim() === '' ? {} : { reason: `the user said no: ${words.trim()}` };
-    const decision: Decision = { allowed, by: 'user', always, ...reason };
+    const isField = waiting.question.field !== undefined;
+    const value = isField && allowed ? { words } : {};
+    const decision: Answered = { allowed, by: 'user', always: always && !isField, ...reason, ...value };
     const key = permissionQuestionKey(waiting.question);
-    const alike = always ? this.#queue.filter(({ question }) => permissionQuestionKey(question) === key) : [waiting];
-    if (always) this.#remembered.set(key, allowed);
+    const alike = decision.always
+      ? this.#queue.filter(({ question }) => permissionQuestionKey(question) === key)
+      : [waiting];
+    if (decision.always) this.#remembered.set(key, allowed);
     for (const each of alike) this.#remove(each, decision);
     this.#showNext();
     return true;
@@ -106,7 +113,7 @@ export class Questions {
     this.#showNext();
   }
 
-  #remove(waiting: Waiting, decision: Decision): void {
+  #remove(waiting: Waiting, decision: Answered): void {
     const at = this.#queue.indexOf(waiting);
     if (at === -1) return;
     this.#queue.splice(at, 1);

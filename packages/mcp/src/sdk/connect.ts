@@ -67,6 +67,7 @@ export async function connect(inner: Wire, options: ConnectOptions, signal: Abor
   const client = new Client(
     { name: 'drover', version: options.version },
     {
+      // The library refuses questions that only an address answers, since they are not named here.
       capabilities: { elicitation: { form: {} } },
       versionNegotiation: { mode: 'auto', probe: { timeoutMs: PROBE_MS } },
       jsonSchemaValidator: {

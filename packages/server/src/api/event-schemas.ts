@@ -34,6 +34,14 @@ const grows = { part, delta: z.string() };
 const ends = { part, text: z.string() };
 const called = { part, callIndex: z.int() };
 const decided = { allowed: z.boolean(), by: z.enum(['user', 'nobody', 'cancel']), always: z.boolean() };
+const askedField = z.object({
+  name: z.string(),
+  about: z.string().exactOptional(),
+  kind: z.enum(['text', 'number', 'yes or no', 'choice', 'choices']),
+  choices: z.array(z.string()).exactOptional(),
+  default: z.string().exactOptional(),
+  required: z.boolean(),
+});
 const failed = { failure, reason };
 const tested = { command: z.string(), tree: z.string(), tasks: files, base: z.literal(true).exactOptional() };
 
@@ -117,7 +125,13 @@ const FIELDS: Readonly<Record<EventType, z.ZodRawShape>> = {
   tool_execution_start: { ...callLabel, args: json },
   tool_execution_delta: { callId: z.string(), name: z.string(), delta: z.string() },
   tool_execution_end: { ...callLabel, output: z.string(), outputSummary: z.string(), isError: z.boolean() },
-  permission_request: { ...callLabel, requestId: z.string(), subject: z.string(), why: z.string() },
+  permission_request: {
+    ...callLabel,
+    requestId: z.string(),
+    subject: z.string(),
+    why: z.string(),
+    field: askedField.exactOptional(),
+  },
   permission_decision: { ...callLabel, requestId: z.string(), ...decided },
   network: {
     host: z.string(),

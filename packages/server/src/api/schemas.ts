@@ -77,7 +77,11 @@ export const toolResults = z.strictObject({
 export const permissionAnswer = z.strictObject({
   allowed: z.boolean(),
   always: z.boolean().exactOptional(),
-  words: z.string().max(COMMENT_CHARS_MAX).exactOptional().describe('With a no: words for the agent'),
+  words: z
+    .string()
+    .max(COMMENT_CHARS_MAX)
+    .exactOptional()
+    .describe('With a no: words for the agent. With a yes to a question that has a field: its value'),
 });
 
 export const newRun = z.strictObject({

@@ -152,8 +152,8 @@ export class Sessions {
 
   async answer(id: string, requestId: string, answer: wire.PermissionAnswer): Promise<Refusal | undefined> {
     if (!this.#isKept(id)) return notFound('session');
-    const { allowed, always = false } = answer;
-    if (this.#desks.get(id)?.answer(requestId, { allowed, always }) === true) return undefined;
+    const { allowed, always = false, words = '' } = answer;
+    if (this.#desks.get(id)?.answer(requestId, { allowed, always, words }) === true) return undefined;
     const { records } = await readKept(this.#path(id));
     if (!wasAsked(records, requestId)) return notFound('question');
     return inTheWay('question.answered', 'the question is answered, or nobody waits for the answer any more');

@@ -13,7 +13,7 @@
 // Crash: a call with a start and no end may have had an effect. It gets a result that says so, unless the tool is
 // idempotent; then the call runs again.
 
-import type { CallLabel, Decision, Event, PendingCall } from '@drover/protocol/events';
+import type { AskedField, CallLabel, Decision, Event, PendingCall } from '@drover/protocol/events';
 import { describe, type Failure } from '@drover/protocol/failures';
 import { DroverError } from '../../errors.ts';
 import { newId } from '../../ids.ts';
@@ -49,6 +49,7 @@ export type Question = {
   readonly subject: string;
   readonly why: string;
   readonly obstacle?: Obstacle;
+  readonly field?: AskedField; // answered with words
   readonly label: CallLabel;
   readonly task?: string; // the task whose worker asks
 };

@@ -21,8 +21,11 @@ export type ServedAgent = {
   readonly cwd: string;
   readonly sandbox: SandboxPolicy | undefined;
   readonly emit: (event: Event) => void;
-  /** Asks the user a question of a server; undefined if it stays open. */
-  readonly question: (question: Question, signal: AbortSignal) => Promise<Decision | undefined>;
+  /** Asks the user a question of a server; undefined if it stays open. `words` answer one with a field. */
+  readonly question: (
+    question: Question,
+    signal: AbortSignal,
+  ) => Promise<(Decision & { readonly words?: string }) | undefined>;
 };
 
 export type ServerLine = {

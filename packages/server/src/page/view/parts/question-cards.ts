@@ -13,6 +13,13 @@ const ANSWERS = [
   ['Don’t allow', 'danger', { allowed: false }],
 ] as const;
 
+const FIELD_ANSWERS = [
+  ['Send', 'primary', { allowed: true }],
+  ['Decline', 'danger', { allowed: false }],
+] as const;
+
+const ALWAYS = 'Always allow: exactly this, until the end of its run or session.';
+
 export class QuestionCards {
   readonly element = h('section', { class: 'questions', is: { 'aria-label': 'Questions for you', hidden: true } });
   readonly #answer: Answering;
@@ -41,21 +48,23 @@ export class QuestionCards {
     if (isIdle || wasHere) (card ?? main)?.focus({ preventScroll: true });
   }
 
-  #card({ requestId, name, subject, why }: OpenQuestion, whose: string): HTMLElement {
+  #card(question: OpenQuestion, whose: string): HTMLElement {
+    const { requestId, name, subject, why, field } = question;
     const problem = h('p', { class: 'problem', is: { role: 'alert', hidden: true } });
     const words = h('input', {
       is: {
         type: 'text',
         autocomplete: 'off',
-        'aria-label': 'Words with a no',
-        placeholder: 'With a no: what to do instead',
+        'aria-label': field === undefined ? 'Words with a no' : `Value of ${field.name}`,
+        placeholder: field === undefined ? 'With a no: what to do instead' : fieldHint(field),
       },
     });
     const press = (answer: PermissionAnswer) => {
+      if (field !== undefined) return void give(answer.allowed ? { ...answer, words: words.value } : answer);
       const said = words.value.trim();
       void give(answer.allowed || said === '' ? answer : { ...answer, words: said });
     };
-    const buttons = ANSWERS.map(([label, look, answer]) =>
+    const buttons = (field === undefined ? ANSWERS : FIELD_ANSWERS).map(([label, look, answer]) =>
       button(label, () => press(answer), { class: look, is: { 'aria-label': `${label}: ${subject}` } }),
     );
     const give = async (answer: PermissionAnswer) => {
@@ -78,10 +87,14 @@ export class QuestionCards {
         { class: 'question-body' },
         who,
         h('pre', { class: 'subject' }, subject),
-        h('p', { class: 'quiet' }, `${why}. Always allow: exactly this, until the end of its run or session.`),
+        h('p', { class: 'quiet' }, field === undefined ? `${why}. ${ALWAYS}` : `${why}.`),
       ),
       h('div', { class: 'answers' }, ...buttons, words),
       problem,
     );
   }
+}
+
+function fieldHint({ name, kind, default: fallback }: NonNullable<OpenQuestion['field']>): string {
+  return `${name}: ${kind}${fallback === undefined ? '' : `; nothing takes ${fallback}`}`;
 }
