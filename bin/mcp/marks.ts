@@ -7,12 +7,21 @@ import { join } from 'node:path';
 import { isJsonObject, type Json } from '@drover/protocol/json';
 import { endOrphanProcesses, processStartOf } from '@drover/core/tools/process/tree';
 
+const opened = new Map<string, Marks>();
+
 export class Marks {
   readonly #file: string;
   readonly #folder: string;
   readonly #marks = new Set<string>();
 
-  constructor(home: string) {
+  /** The one of this process: a file holds all its marks. */
+  static of(home: string): Marks {
+    const known = opened.get(home) ?? new Marks(home);
+    opened.set(home, known);
+    return known;
+  }
+
+  private constructor(home: string) {
     this.#folder = serverMarksFolder(home);
     this.#file = join(this.#folder, `${process.pid}.json`);
   }

@@ -10,6 +10,7 @@ import { dirname } from 'node:path';
 import { UsageError } from '@drover/core/errors';
 import { CHARS_PER_TOKEN_DEFAULT } from '@drover/core/conversation/conversation';
 import type { Diagnose } from '@drover/core/diagnosis';
+import type { Broker } from '@drover/mcp/broker';
 import type { ServedTool } from '@drover/core/tools/served/served';
 import { NO_SERVERS, type ToolServers } from '@drover/core/tools/served/tool-servers';
 import type { Io } from '../io.ts';
@@ -30,7 +31,37 @@ export type ServersWish = Pick<ServerGround, 'containment' | 'rules'> & {
   readonly contextTokens: number;
   /** The file that keeps the list of tools; undefined if it need not outlive the process. */
   readonly frozenAt: string | undefined;
+  /** The servers that this process has already; absent where it has one run or session. */
+  readonly hub?: ServerHub | undefined;
 };
+
+/** The servers of a process that serves several runs and sessions. */
+export type ServerHub = { readonly broker: () => Promise<Broker>; readonly close: () => Promise<void> };
+
+// A client that returns within this time finds its servers as they were.
+const IDLE_MS = 60_000;
+
+/** The broker is made when the first server is needed. */
+export function openServerHub(home: string, diagnose: Diagnose): ServerHub {
+  let broker: Promise<Broker> | undefined;
+  return {
+    broker: () => (broker ??= newBroker(home, { diagnose, idleMs: IDLE_MS })),
+    close: async () => (await broker)?.close(),
+  };
+}
+
+async function newBroker(
+  home: string,
+  { diagnose, idleMs }: { readonly diagnose: Diagnose; readonly idleMs: number },
+): Promise<Broker> {
+  const { Broker } = await import('@drover/mcp/broker');
+  return new Broker({
+    version: '0.1.0',
+    priorsOf: openServerVerdicts(home),
+    onDiagnostic: (message, facts) => diagnose(message, facts, 'warn'),
+    idleMs,
+  });
+}
 
 export type OpenServers = ToolServers & { readonly close: () => Promise<void> };
 
@@ -46,25 +77,21 @@ export async function openMcpServers(
   const frozen = frozenAt === undefined ? undefined : readFrozenTools(frozenAt);
   if (servers.length === 0 && (frozen ?? []).length === 0)
     return { ...NO_SERVERS, warnings, close: async () => undefined };
-  const { Broker } = await import('@drover/mcp/broker');
   const { openMcpServerWire } = await import('./server-box.ts');
-  const ground = { ...wish, home: settings.home, marks: new Marks(settings.home), io };
-  const broker = new Broker({
-    version: '0.1.0',
-    openWire: (spec, place) => openMcpServerWire(spec, place, ground),
-    priorsOf: openServerVerdicts(settings.home),
-    onDiagnostic: (message, facts) => diagnose(message, facts, 'warn'),
-  });
+  const ground = { ...wish, home: settings.home, marks: Marks.of(settings.home), io };
+  const broker = await (wish.hub?.broker() ?? newBroker(settings.home, { diagnose, idleMs: 0 }));
   const charsMax = wish.contextTokens * CONTEXT_SHARE * (settings.charsPerToken ?? CHARS_PER_TOKEN_DEFAULT);
   const opened = await broker.open({
     servers: servers.map(({ spec }) => spec),
     cwd: wish.top,
+    openWire: (spec, place) => openMcpServerWire(spec, place, ground),
+    rights: JSON.stringify(wish.rules),
     charsMax,
     frozen,
   });
   const fatal = opened.problems.filter(({ isFatal }) => isFatal);
   if (fatal.length > 0) {
-    await broker.close();
+    await opened.close();
     throw new UsageError(fatal.map(({ message }) => message).join('\n'));
   }
   if (frozenAt !== undefined && frozen === undefined) freezeServedTools(frozenAt, opened.tools);
@@ -73,7 +100,7 @@ export async function openMcpServers(
     tools,
     lineFor,
     warnings: [...warnings, ...problems.map(({ message }) => message)],
-    close: () => broker.close(),
+    close: opened.close,
   };
 }
 

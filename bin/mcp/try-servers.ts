@@ -1,6 +1,6 @@
 // Tries MCP servers for drover mcp test and drover doctor: each is started, asked for its tools, and ended.
 
-import { Broker } from '@drover/mcp/broker';
+import { Broker, type Wanted } from '@drover/mcp/broker';
 import { CHARS_PER_TOKEN_DEFAULT } from '@drover/core/conversation/conversation';
 import type { ServerSpec } from '@drover/mcp/server-spec';
 import type { Io } from '../io.ts';
@@ -26,15 +26,16 @@ export async function tryMcpServers(
   if (servers.length === 0) return [];
   const wish = readSandboxWish({ sandbox: undefined, net: [], writable: [] }, { settings, cwd: io.cwd, root: top });
   const containment = await openContainment(wish, { io, state: settings.home, project: top });
-  const ground = { home: settings.home, containment, rules: settings.rules, marks: new Marks(settings.home), io };
+  const ground = { home: settings.home, containment, rules: settings.rules, marks: Marks.of(settings.home), io };
   const broker = new Broker({
     version: '0.1.0',
-    openWire: (spec, place) => openMcpServerWire(spec, place, ground),
     priorsOf: openServerVerdicts(settings.home),
     onDiagnostic: () => undefined,
   });
   try {
-    return await Promise.all(servers.map((spec) => tryMcpServer(broker, spec, top)));
+    const openWire: Wanted['openWire'] = (spec, place) => openMcpServerWire(spec, place, ground);
+    const around = { cwd: top, openWire, rights: '', charsMax: Infinity, frozen: undefined };
+    return await Promise.all(servers.map((spec) => tryMcpServer(broker, { ...around, servers: [spec] })));
   } finally {
     await broker.close();
   }
@@ -42,9 +43,9 @@ export async function tryMcpServers(
 
 export type TrialPlace = { readonly settings: Settings; readonly top: string; readonly io: Io };
 
-async function tryMcpServer(broker: Broker, spec: ServerSpec, cwd: string): Promise<Tried> {
-  const { name } = spec;
-  const { tools, problems, close } = await broker.open({ servers: [spec], cwd, charsMax: Infinity, frozen: undefined });
+async function tryMcpServer(broker: Broker, wanted: Wanted): Promise<Tried> {
+  const [{ name } = { name: '' }] = wanted.servers;
+  const { tools, problems, close } = await broker.open(wanted);
   await close();
   const failed = problems.find(({ message }) => message.includes('did not start'));
   if (failed !== undefined) return { name, works: false, says: failed.message, leftOut: [] };

@@ -51,7 +51,7 @@ import { sendRunTelemetry } from '../telemetry/live.ts';
 import { traceEnvironment } from '../telemetry/trace-env.ts';
 import { openPlanApproval } from './plan/approval.ts';
 import type { ServerSources } from '../mcp/server-list.ts';
-import { openMcpServers, type ServersWish } from '../mcp/open-servers.ts';
+import { openMcpServers, type ServerHub, type ServersWish } from '../mcp/open-servers.ts';
 import { loadHostedWorkspaces, type HostsWish, openFleet } from '../hosts/open-fleet.ts';
 import { openLauncher, type RunLauncher } from './open-launcher.ts';
 import { openRunBus, openRunBusJournal } from './open-run.ts';
@@ -76,6 +76,8 @@ export type RunWork = {
   readonly mayBePartial: boolean;
   /** Where MCP servers are named; absent where none are used. */
   readonly servers?: ServerSources;
+  /** MCP servers that this process has already. */
+  readonly hub?: ServerHub;
   readonly result: string | undefined; // a file
   readonly extensions: Extensions;
   readonly companion?: Companion;
@@ -242,7 +244,7 @@ async function openFleetOfRun({ hosts, id }: RunWork, onDiagnostic: Diagnose): P
 }
 
 function runServersWish(work: RunWork, { settings }: Surroundings): ServersWish {
-  const { models, repository, rules, containment, servers, id } = work;
+  const { models, repository, rules, containment, servers, id, hub } = work;
   const windows = [...models.chosen.values()].map(({ model }) => modelFactsOf(model.name).contextTokens);
   return {
     settings,
@@ -252,6 +254,7 @@ function runServersWish(work: RunWork, { settings }: Surroundings): ServersWish 
     top: repository.top,
     contextTokens: settings.contextTokens ?? Math.min(...windows),
     frozenAt: join(runFolder(settings.home, id), 'mcp.json'),
+    hub,
   };
 }
 

@@ -90,6 +90,7 @@ async function carryServedRun(start: Start, { wishes, io, stops, approve, worker
       yes: wishes.yes,
       containment: wishes.containment,
       servers: { project, files: wishes.mcp },
+      hub: wishes.hub,
       mayBePartial: false,
       result: undefined,
       asked: questions,

@@ -13,6 +13,7 @@ import { readHostsWish } from '../hosts/open-fleet.ts';
 import { chooseModel } from '../model/model-choice.ts';
 import { tellDefaultModel } from '../model/model-names.ts';
 import { openProvider } from '../model/open-provider.ts';
+import { openServerHub } from '../mcp/open-servers.ts';
 import { exitCodeOfStop } from '../start/exit-code.ts';
 import { printError, type Io, print } from '../io.ts';
 import { diagnoseSandbox, openContainment } from '../sandbox/containment.ts';
@@ -51,7 +52,8 @@ export async function runServer({ cwd, address, port, names, json, open }: Where
   diagnoseSandbox(containment, typed.diagnostics);
   for (const warning of [...settings.warnings, ...(notice === undefined ? [] : [notice])])
     await printError(io, warning);
-  const wishes = { ...typed, containment, hosts: hosted };
+  const hub = openServerHub(settings.home, typed.diagnostics.diagnose);
+  const wishes = { ...typed, containment, hub, hosts: hosted };
   const { version } = (await import('../../package.json', { with: { type: 'json' } })).default;
   const { token, path } = await openServerToken(settings.home);
   const tickets = new Tickets();
@@ -79,6 +81,7 @@ export async function runServer({ cwd, address, port, names, json, open }: Where
   await whenAborted(stop.signal);
   await opened?.[Symbol.asyncDispose]();
   await listening.close();
+  await hub.close();
   stop.close();
   return exitCodeOfStop(stop.cause());
 }

@@ -76,12 +76,12 @@ export async function serveSession(
 /** Combines the flags of the server with the configs of the folder. */
 async function servedSessionWishes(cwd: string, settings: Settings, wishes: ServeWishes) {
   const { rules, gates } = settings;
-  const { yes, steps, budget, containment, io, mcp: files } = wishes;
+  const { yes, steps, budget, containment, io, mcp: files, hub } = wishes;
   const project = await findTrustProject(io, cwd, ONLY_APPROVED);
   const extensions = await loadExtensions(project, settings, io);
   const servers = { project, files };
   const limits = { steps, timeoutMs: undefined, budget };
-  return { rules: [...rules, ...wishes.rules], yes, gates, ...limits, containment, servers, extensions };
+  return { rules: [...rules, ...wishes.rules], yes, gates, ...limits, containment, servers, hub, extensions };
 }
 
 async function servedSessionModel(wanted: string | undefined, cwd: string, { io, model }: ServeWishes) {

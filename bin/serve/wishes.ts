@@ -6,6 +6,7 @@ import type { Diagnostics } from '../diagnostics.ts';
 import type { RunArgs } from '../run/run-options.ts';
 import type { Io } from '../io.ts';
 import type { Budget } from '../start/quantities.ts';
+import type { ServerHub } from '../mcp/open-servers.ts';
 import type { Containment } from '../sandbox/containment.ts';
 import type { SandboxArgs } from '../sandbox/sandbox-options.ts';
 
@@ -18,12 +19,13 @@ export type ServeWishes = {
   readonly budget: Budget | undefined; // of each session, and of each run that says nothing else
   readonly mcp: readonly string[]; // files of --mcp
   readonly hosts: HostsWish | undefined; // for tasks of runs
+  readonly hub: ServerHub;
   readonly diagnostics: Diagnostics;
   readonly io: Io;
 };
 
 /** As typed: the folder that is served decides what they mean. */
-export type TypedWishes = Omit<ServeWishes, 'containment' | 'hosts'> & {
+export type TypedWishes = Omit<ServeWishes, 'containment' | 'hub' | 'hosts'> & {
   readonly sandbox: SandboxArgs;
   readonly hosts: Pick<RunArgs, 'queue' | 'local'>;
 };

@@ -32,7 +32,7 @@ import { openSecretRedactor } from '../secrets/own-secrets.ts';
 import type { Settings } from '../start/settings.ts';
 import type { Surroundings } from './execution.ts';
 import type { ModelChoice } from '../model/model-choice.ts';
-import { type OpenServers, openMcpServers } from '../mcp/open-servers.ts';
+import { type OpenServers, openMcpServers, type ServerHub } from '../mcp/open-servers.ts';
 import type { ServerSources } from '../mcp/server-list.ts';
 import { type SessionAsked, terminalPermission } from '../terminal/permission.ts';
 
@@ -48,6 +48,8 @@ export type SessionWork = {
   readonly budget: Budget | undefined;
   readonly containment: Containment;
   readonly servers: ServerSources;
+  /** MCP servers that this process has already. */
+  readonly hub?: ServerHub;
   readonly extensions: Extensions;
 };
 
@@ -105,9 +107,9 @@ export async function openSessionServers(
   work: SessionWork,
   { settings, io, diagnostics }: Surroundings,
 ): Promise<OpenServers> {
-  const { cwd: top, rules, containment, servers: sources, model } = work;
+  const { cwd: top, rules, containment, servers: sources, model, hub } = work;
   const contextTokens = settings.contextTokens ?? modelFactsOf(model.name).contextTokens;
-  const wish = { settings, top, rules, containment, sources, contextTokens, frozenAt: undefined };
+  const wish = { settings, top, rules, containment, sources, contextTokens, frozenAt: undefined, hub };
   const servers = await openMcpServers(wish, { io, diagnose: diagnostics.diagnose });
   for (const warning of servers.warnings) await printError(io, warning);
   return servers;

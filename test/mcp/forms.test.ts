@@ -66,9 +66,8 @@ test('every kind of field is asked for, and the values reach the server', async 
 });
 
 test('a value that does not fit is asked for again, with the mistake', async () => {
-  const { output, questions } = await asked(form(FORM), [
-    ...['', 'A', 'Ada', '', 'old', '1.5', '12', '36', 'blue', '1', '', '', 'perhaps', '', ''],
-  ]);
+  const words = ['', 'A', 'Ada', '', 'old', '1.5', '12', '36', 'blue', '1', '', '', 'perhaps', '', ''];
+  const { output, questions } = await asked(form(FORM), words);
   expect(JSON.parse(output)).toMatchObject({ action: 'accept', content: { name: 'Ada', age: 36, color: 'r' } });
   const mistakes = questions.flatMap(({ subject, field }) => (field ? subject.split('\n').slice(1, -1) : []));
   expect(mistakes).toEqual([

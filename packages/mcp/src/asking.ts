@@ -99,9 +99,17 @@ class ServerQuestions {
   }
 }
 
+const KINDS = {
+  text: 'text',
+  number: 'number',
+  'yes or no': 'yes or no',
+  choice: 'one',
+  choices: 'several, with commas',
+} as const;
+
 function fieldLine({ asked: { name, about, kind, choices, default: fallback, required } }: Field): string {
   const facts = [
-    kind === 'choice' ? 'one' : kind === 'choices' ? 'several, with commas' : kind,
+    KINDS[kind],
     ...(required ? [] : ['optional']),
     ...(fallback === undefined ? [] : [`default ${fallback}`]),
   ];

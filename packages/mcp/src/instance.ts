@@ -86,6 +86,12 @@ export class Instance {
     return this.#open?.connection;
   }
 
+  /** Whether it is not started again any more. */
+  get isGivenUp(): boolean {
+    const isOpen = this.#open !== undefined && this.#open.why() === undefined;
+    return this.#starts > RESTARTS_MAX && !isOpen && this.#opening === undefined;
+  }
+
   /** The last output of the server on stderr. */
   get complaints(): string {
     return this.#open?.complaints() ?? this.#lastWords;

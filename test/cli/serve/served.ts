@@ -64,12 +64,13 @@ export async function served(cwd: string, args: readonly string[] = []) {
 export async function servedHere(cwd: string, args: readonly string[] = [], env: Record<string, string> = {}) {
   const fake = new FakeIo({ cwd, env });
   const ending = main([...SERVE, ...args], fake.io);
-  onTestFinished(async () => {
+  const stop = async () => {
     fake.stop('SIGTERM');
     await ending;
-  });
+  };
+  onTestFinished(stop);
   await expect.poll(() => fake.stdout, PATIENT).toContain('\n');
-  return { ...(await reached(fake.stdout)), stderr: () => fake.stderr };
+  return { stop, ...(await reached(fake.stdout)), stderr: () => fake.stderr };
 }
 
 async function reached(said: string) {

@@ -6,7 +6,7 @@ import type { Question } from '@drover/core/agent/calls/calls';
 import type { ServerLine } from '@drover/core/tools/served/tool-servers';
 import type { ToolOutput } from '@drover/core/tools/tool';
 import type { Decision, Event } from '@drover/protocol/events';
-import { Broker, type Opened } from '@drover/mcp/broker';
+import { Broker, type Opened, type Wanted } from '@drover/mcp/broker';
 import type { OpenWire } from '@drover/mcp/instance';
 import { startServer } from '@drover/mcp/process/server-process';
 import { StdioWire } from '@drover/mcp/process/stdio-wire';
@@ -60,6 +60,8 @@ export type Desk = {
   readonly questions: readonly Question[];
   readonly pauses: readonly number[];
   readonly line: (cwd?: string) => ServerLine;
+  /** Opens servers once more in the same process, as another run does. */
+  readonly again: (wanted: Partial<Wanted>) => Promise<Opened>;
   readonly close: () => Promise<void>;
 };
 
@@ -68,11 +70,12 @@ type DeskOptions = {
   readonly answer?: (asked: Question) => Decision & { readonly words?: string };
   /** The state folder whose logins are used. */
   readonly loginsAt?: string;
+  readonly idleMs?: number;
 };
 
 export async function desk(
   servers: readonly ServerSpec[],
-  { charsMax = Infinity, answer = yes, loginsAt }: DeskOptions = {},
+  { charsMax = Infinity, answer = yes, loginsAt, idleMs = 0 }: DeskOptions = {},
 ): Promise<Desk> {
   const pids: number[] = [];
   const events: Event[] = [];
@@ -93,7 +96,7 @@ export async function desk(
   };
   const broker = new Broker({
     version: 'test',
-    openWire,
+    idleMs,
     // Programs need no probe: all of them speak the previous revision.
     priorsOf: ({ reach }) => ({
       get: () => (reach.type === 'stdio' ? { kind: 'legacy' } : undefined),
@@ -103,7 +106,9 @@ export async function desk(
     pause: async (ms) => void pauses.push(ms),
   });
   onTestFinished(() => broker.close());
-  const opened = await broker.open({ servers, cwd: '/tmp', charsMax, frozen: undefined });
+  const first: Wanted = { servers, cwd: '/tmp', openWire, rights: '', charsMax, frozen: undefined };
+  const again = (wanted: Partial<Wanted>) => broker.open({ ...first, ...wanted });
+  const opened = await again({});
   const line = (cwd = '/tmp') =>
     opened.lineFor({
       cwd,
@@ -114,7 +119,7 @@ export async function desk(
         return answer(asked);
       },
     });
-  return { opened, pids, events, questions, pauses, line, close: () => broker.close() };
+  return { opened, pids, events, questions, pauses, line, again, close: () => broker.close() };
 }
 
 function yes(): Decision {

@@ -7,6 +7,7 @@ import { onTestFinished } from 'vitest';
 import { openServeHost } from '../../../bin/serve/host.ts';
 import type { Diagnostics } from '../../../bin/diagnostics.ts';
 import type { ServeWishes } from '../../../bin/serve/wishes.ts';
+import { openServerHub } from '../../../bin/mcp/open-servers.ts';
 import { openContainment } from '../../../bin/sandbox/containment.ts';
 import { FakeIo, type Given } from '../../cli/fake-io.ts';
 
@@ -31,6 +32,8 @@ export async function servedApp({ given, home, root, wishes, bounds = {} }: Serv
     about: () => diagnostics,
     close: async () => undefined,
   };
+  const hub = openServerHub(home, diagnostics.diagnose);
+  onTestFinished(() => hub.close());
   const typed = {
     model: undefined,
     rules: [],
@@ -40,7 +43,10 @@ export async function servedApp({ given, home, root, wishes, bounds = {} }: Serv
     mcp: [],
     hosts: undefined,
   };
-  const host = openServeHost({ ...typed, containment, diagnostics, io, ...wishes }, { root, version: '0.0.0-test' });
+  const host = openServeHost(
+    { ...typed, containment, hub, diagnostics, io, ...wishes },
+    { root, version: '0.0.0-test' },
+  );
   const app = createApp(host, { token: TOKEN, hosts: () => [ADDRESS], bounds });
   onTestFinished(() => app.close());
   const fetch = (url: string, init: RequestInit): Promise<Response> => {
