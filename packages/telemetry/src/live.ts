@@ -26,9 +26,16 @@ export class LiveTelemetry {
     this.#fold = new SpanFold(settings);
   }
 
-  /** Takes what an earlier process has told and sent. */
+  /**
+   * Takes what an earlier process has told. It has sent that if it came to its end; what a killed process may not have
+   * sent is sent again, with the same ids.
+   */
   recall(record: Recorded): void {
-    for (const span of this.#fold.take(record)) this.#sent.set(span.spanId, span);
+    for (const span of this.#fold.take(record)) {
+      this.#sent.set(span.spanId, span);
+      this.#waiting.push(span);
+    }
+    if (record.type === 'run_end') this.#waiting = [];
   }
 
   take(record: Recorded): void {
