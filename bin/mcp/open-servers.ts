@@ -31,6 +31,8 @@ export type ServersWish = Pick<ServerGround, 'containment' | 'rules'> & {
   readonly contextTokens: number;
   /** The file that keeps the list of tools; undefined if it need not outlive the process. */
   readonly frozenAt: string | undefined;
+  /** The trace that calls belong to. */
+  readonly traceparent?: string | undefined;
   /** The servers that this process has already; absent where it has one run or session. */
   readonly hub?: ServerHub | undefined;
 };
@@ -86,6 +88,7 @@ export async function openMcpServers(
     cwd: wish.top,
     openWire: (spec, place) => openMcpServerWire(spec, place, ground),
     rights: JSON.stringify(wish.rules),
+    traceparent: wish.traceparent,
     charsMax,
     frozen,
   });

@@ -232,7 +232,10 @@ async function openRunParts(
   const redactor = openSecretRedactor(config);
   const bus = openRunBus(id, redactor, { store, past });
   work.onBus?.(bus);
-  const wanted = await openMcpServers(runServersWish(work, surroundings), { io, ...diagnostics });
+  const wanted = await openMcpServers(
+    { ...runServersWish(work, surroundings), traceparent: env['TRACEPARENT'] },
+    { io, ...diagnostics },
+  );
   const servers = opened.adopt(wanted, (each) => each.close());
   opened.defer(() => workers.close());
   const kept = { past, slots, redactor, bus };

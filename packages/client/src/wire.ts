@@ -48,7 +48,10 @@ export type SessionStatus = 'idle' | 'running' | 'awaiting_tool_execution';
 
 export type ResultsTaken = { readonly status: SessionStatus; readonly pending: readonly PendingCall[] };
 
-/** POST /v1/sessions/:id/permissions/:requestId, and the same under /v1/runs. `words` go to the agent with a no, and are the value of a field with a yes. */
+/**
+ * POST /v1/sessions/:id/permissions/:requestId, and the same under /v1/runs. `words` go to the agent with a no, and are
+ * the value of a field with a yes.
+ */
 export type PermissionAnswer = { readonly allowed: boolean; readonly always?: boolean; readonly words?: string };
 
 /** A question that waits for an answer. */

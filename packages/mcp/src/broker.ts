@@ -43,6 +43,8 @@ export type Wanted = {
   readonly openWire: (spec: ServerSpec, place: StartPlace) => Promise<OpenWire>;
   /** Rights that its servers start with; servers of other rights are not shared with them. */
   readonly rights: string;
+  /** The trace that calls of these agents belong to. */
+  readonly traceparent?: string | undefined;
   /** Defer all tools if their definitions together have more characters. */
   readonly charsMax: number;
   /** Tools of an earlier process, which stay as they were. Then nothing is listed. */
@@ -183,7 +185,9 @@ export class Broker {
     const call: CallServed = async (asked, { onDelta }, signal) => {
       const instance = instanceOf(asked.server);
       if (instance === undefined) throw new ToolError(`The MCP server ${asked.server} is not configured any more.`);
-      const output = await instance.call({ call: asked, onDelta, onAsked: askUser(agent, asked) }, signal);
+      const { traceparent } = wanted;
+      const caller = { call: asked, onDelta, onAsked: askUser(agent, asked), traceparent };
+      const output = await instance.call(caller, signal);
       if (!changed.has(asked.server) || told.has(asked.server)) return output;
       told.add(asked.server);
       agent.emit({ type: 'warning', message: changedWarning(asked.server) });

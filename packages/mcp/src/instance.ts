@@ -58,6 +58,8 @@ export type Caller = {
   readonly call: ServedCall;
   readonly onDelta: (delta: string) => void;
   readonly onAsked: (asked: Asked, signal: AbortSignal) => Promise<Answered>;
+  /** The trace that the call belongs to. */
+  readonly traceparent?: string | undefined;
 };
 
 type Running = Caller & { readonly clock: CallClock; asked: number };
@@ -130,7 +132,7 @@ export class Instance {
 
   async #callOnce(caller: Caller, signal: AbortSignal): Promise<ToolOutput> {
     const { spec } = this.#options;
-    const { call, onDelta } = caller;
+    const { call, onDelta, traceparent } = caller;
     const open = await this.#connected(signal).catch((error: unknown) => {
       throw new ToolError(`The MCP server ${spec.name} is not available: ${messageOf(error)}`, { cause: error });
     });
@@ -144,7 +146,11 @@ export class Instance {
     };
     const stop = AbortSignal.any([signal, clock.signal, this.#closed.signal]);
     try {
-      return await open.connection.callTool(call, { onProgress, meta: undefined }, stop);
+      return await open.connection.callTool(
+        call,
+        { onProgress, meta: traceparent === undefined ? undefined : { traceparent } },
+        stop,
+      );
     } catch (error) {
       throw new ToolError(this.#failed(open, error, { signal, clock }), { cause: error });
     } finally {
