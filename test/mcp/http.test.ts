@@ -12,6 +12,7 @@ import { PIXEL, sdkServer } from '../support/mcp/http/sdk-server.ts';
 const EVERYTHING = new URL('../../node_modules/@modelcontextprotocol/server-everything/dist/index.js', import.meta.url)
   .pathname;
 const SLOW = { timeout: 60_000 };
+const PATIENT = { timeout: 20_000 };
 
 const ask = async (to: Desk, tool: string, args: Record<string, string> = {}) =>
   call(to.line(), { server: 'remote', tool, args });
@@ -60,13 +61,13 @@ test.each(['sessions', 'stateless'] as const)('progress, cancel and timeout work
   expect(deltas[0]).toBe('1/2\n');
   const stop = new AbortController();
   const cancelled = call(made.line(), { server: 'remote', tool: 'silent' }, { signal: stop.signal });
-  await expect.poll(() => server.ran['silent']).toBe(1);
+  await expect.poll(() => server.ran['silent'], PATIENT).toBe(1);
   stop.abort();
   expect((await cancelled).output).toMatch(/^Interrupted/);
   const cancels = () => server.cancelled.filter((tool) => tool === 'silent').length;
-  await expect.poll(cancels).toBe(1);
+  await expect.poll(cancels, PATIENT).toBe(1);
   expect((await ask(made, 'silent')).output).toContain('did not answer: nothing came for 1 s');
-  await expect.poll(cancels).toBe(2);
+  await expect.poll(cancels, PATIENT).toBe(2);
 });
 
 test('a call begins a new session where the old one has ended', async () => {
@@ -86,7 +87,7 @@ test('a server that is started again answers again', async () => {
   server.forget();
   await server.listener.start();
   // A call on a connection that the stop has cut may have taken effect, so it fails.
-  await expect.poll(async () => ask(made, 'echo', { message: 'back' })).toEqual({ output: 'Echo: back' });
+  await expect.poll(async () => ask(made, 'echo', { message: 'back' }), PATIENT).toEqual({ output: 'Echo: back' });
   expect(server.ran['echo']).toBe(1);
 });
 
@@ -95,7 +96,7 @@ test('a server that is gone is tried three times, then its tools say so', async 
   const made = await desk([address(server.url)]);
   await server.listener.stop();
   await expect
-    .poll(async () => (await ask(made, 'echo')).output)
+    .poll(async () => (await ask(made, 'echo')).output, PATIENT)
     .toMatch(/it ended or did not start 3 times, and is not started again.*it cannot be reached \(ECONNREFUSED\)/);
   expect(made.pauses).toEqual([1_000, 4_000]);
 });
@@ -104,7 +105,7 @@ test('a call whose server stops meanwhile fails at once and is not sent again', 
   const server = await sdkServer();
   const made = await desk([address(server.url)]);
   const asked = ask(made, 'silent');
-  await expect.poll(() => server.ran['silent']).toBe(1);
+  await expect.poll(() => server.ran['silent'], PATIENT).toBe(1);
   await server.listener.stop();
   await server.listener.start();
   expect((await asked).output).toMatch(/may have taken effect/);
@@ -148,7 +149,8 @@ async function answeringCalls(type: string, body: string): Promise<Desk> {
       return method === 'tools/call' ? new Response(body, { headers: { 'content-type': type } }) : undefined;
     },
   });
-  return desk([address(server.url, { timeoutMs: 2_000 })]);
+  // Only an answer to another request waits for the time limit.
+  return desk([address(server.url, { timeoutMs: body.includes('99') ? 500 : 20_000 })]);
 }
 
 const STREAM = 'text/event-stream';

@@ -44,7 +44,7 @@ async function world(entry: object = {}, options: { readonly registers?: boolean
     let isOver = false;
     void done.then(() => (isOver = true));
     const shown = () => /^ {2}(http\S+)$/m.exec(fake.stdout)?.[1];
-    await expect.poll(() => isOver || shown() !== undefined).toBe(true);
+    await expect.poll(() => isOver || shown() !== undefined, { timeout: 20_000 }).toBe(true);
     const found = shown();
     if (found !== undefined) await auth.agree(change(found));
     return { code: await done, stdout: fake.stdout, stderr: fake.stderr };
