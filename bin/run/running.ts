@@ -232,10 +232,7 @@ async function openRunParts(
   const redactor = openSecretRedactor(config);
   const bus = openRunBus(id, redactor, { store, past });
   work.onBus?.(bus);
-  const wanted = await openMcpServers(
-    { ...runServersWish(work, surroundings), traceparent: env['TRACEPARENT'] },
-    { io, ...diagnostics },
-  );
+  const wanted = await openMcpServers(runServersWish(work, surroundings, env['TRACEPARENT']), { io, ...diagnostics });
   const servers = opened.adopt(wanted, (each) => each.close());
   opened.defer(() => workers.close());
   const kept = { past, slots, redactor, bus };
@@ -246,7 +243,7 @@ async function openFleetOfRun({ hosts, id }: RunWork, onDiagnostic: Diagnose): P
   return hosts && { fleet: await openFleet(hosts, id, onDiagnostic), isOver: false };
 }
 
-function runServersWish(work: RunWork, { settings }: Surroundings): ServersWish {
+function runServersWish(work: RunWork, { settings }: Surroundings, traceparent: string | undefined): ServersWish {
   const { models, repository, rules, containment, servers, id, hub } = work;
   const windows = [...models.chosen.values()].map(({ model }) => modelFactsOf(model.name).contextTokens);
   return {
@@ -258,6 +255,7 @@ function runServersWish(work: RunWork, { settings }: Surroundings): ServersWish 
     contextTokens: settings.contextTokens ?? Math.min(...windows),
     frozenAt: join(runFolder(settings.home, id), 'mcp.json'),
     hub,
+    traceparent,
   };
 }
 

@@ -62,7 +62,7 @@ class Page {
     return `## ${heading}\n\n${['| key | value | meaning |', '| --- | --- | --- |', ...rows].join('\n')}`;
   }
 
-  /** What may stand there, in words. */
+  /** Describes the allowed values in words. */
   #value(schema: JsonObject, path: string): string {
     const reference = textOf(schema, '$ref').split('/').at(-1) ?? '';
     if (reference !== '') return this.#named(reference);

@@ -1,4 +1,4 @@
-// What calls of MCP tools need: a rule or an answer, whatever the server says of itself; and what goes along with them.
+// Calls of MCP tools need a rule or an answer, whatever the server says of itself. The trace of the run goes with them.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

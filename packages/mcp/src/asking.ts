@@ -1,5 +1,5 @@
 // A question of a server to the user (elicitation) goes the way of every question: the user agrees or declines, and
-// then fills in the fields one after the other. What the user fills in goes to the server alone, and into no event.
+// then fills in the fields one after the other. The user's words go to the server alone, and into no event.
 //
 // A form that cannot be shown is declined, and so is any question without a terminal; the user is told.
 

@@ -47,7 +47,7 @@ export type Decision = {
   readonly reason?: string;
 };
 
-/** What an MCP server wants the user to fill in. */
+/** A field that an MCP server wants the user to fill in. */
 export type AskedField = {
   readonly name: string;
   readonly about?: string;
