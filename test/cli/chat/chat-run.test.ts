@@ -179,3 +179,18 @@ test('a chat that was killed in its run finds it with --continue', async () => {
   expect(await chat.code).toBe(0);
   expect(textOf(desk.server.requests.at(-1)?.body)).toMatch(/it is slow.*was interrupted.*and now\?/);
 });
+
+test('a real SIGINT ends the run of a chat and not the chat, where the run is shown as lines', async () => {
+  const desk = await waitingDesk();
+  const argv = ['chat', '--model', 'anthropic/claude-sonnet-4-5', '--yes', '--sandbox', 'off'];
+  const chat = new MortalChat(argv, { cwd: desk.repository, env: { ...envOf(desk), CI: '1' } });
+  await chat.printed('❯');
+  chat.press(`/run make it fast${KEYS.enter}`);
+  await chat.printed('shell: until');
+  chat.signal('SIGINT');
+  await chat.printed('the agent reads the report of run');
+  chat.press(`and now?${KEYS.enter}`);
+  await chat.printed('✓ done');
+  chat.press(`/exit${KEYS.enter}`);
+  expect(await chat.ended()).toBe(0);
+});

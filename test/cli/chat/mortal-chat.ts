@@ -28,11 +28,24 @@ export class MortalChat {
   }
 
   async printed(text: string): Promise<void> {
-    while (!this.#output.includes(text)) await once(this.#child.stdout, 'data');
+    while (!this.#output.includes(text)) {
+      if (this.#child.stdout.closed) throw new Error(`ended without printing ${text}: ${this.#output}`);
+      await Promise.race([once(this.#child.stdout, 'data'), once(this.#child.stdout, 'close')]);
+    }
   }
 
   async kill(): Promise<void> {
-    this.#child.kill('SIGKILL');
-    await once(this.#child, 'exit');
+    this.signal('SIGKILL');
+    await this.ended();
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#child.kill(name);
+  }
+
+  /** The exit code; null after a signal. */
+  async ended(): Promise<number | null> {
+    if (this.#child.exitCode === null && this.#child.signalCode === null) await once(this.#child, 'exit');
+    return this.#child.exitCode;
   }
 }
