@@ -73,6 +73,7 @@ class Lines {
   #isSpeaking = false; // this part has begun
   #hasSpoken = false; // in this attempt at an answer
   #startedAt: number | undefined;
+  #turn: number | undefined;
   readonly #calls = new Map<string, number>(); // callId -> when it was started
   readonly #refused = new Set<string>();
   readonly #denied = new DeniedCalls();
@@ -87,8 +88,10 @@ class Lines {
     session_end: (event) => this.#end(event),
     message_start: (event) => {
       this.#hasSpoken = false;
-      // After a crash there is no end before it, and the time between does not count.
-      if (event.role === 'user') this.#startedAt = eventTimeMs(event);
+      // A message to an agent at work begins no turn. After a crash, the time between two turns does not count.
+      const isSameTurn = event.turn !== undefined && event.turn === this.#turn;
+      if (event.role === 'user' && !isSameTurn) this.#startedAt = eventTimeMs(event);
+      this.#turn = event.turn;
       return '';
     },
     message_end: ({ message }) => {

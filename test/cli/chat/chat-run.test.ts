@@ -180,7 +180,7 @@ test('a chat that was killed in its run finds it with --continue', async () => {
   expect(textOf(desk.server.requests.at(-1)?.body)).toMatch(/it is slow.*was interrupted.*and now\?/);
 });
 
-test('a real SIGINT ends the run of a chat and not the chat, where the run is shown as lines', async () => {
+test('a real SIGINT ends the run of a chat, and the chat goes on', async () => {
   const desk = await waitingDesk();
   const argv = ['chat', '--model', 'anthropic/claude-sonnet-4-5', '--yes', '--sandbox', 'off'];
   const chat = new MortalChat(argv, { cwd: desk.repository, env: { ...envOf(desk), CI: '1' } });

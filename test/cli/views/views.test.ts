@@ -99,6 +99,12 @@ test('lines: a session reads like a page', async () => {
   `);
 });
 
+test('lines: a message to an agent at work leaves the time of its turn as it is', async () => {
+  const message: Event = { type: 'message_start', role: 'user' };
+  const turn = [message, starts(0, 'shell: make'), ends(0, 'shell: make', 'ok'), message, ...says('Yes.'), DONE];
+  expect(await shown([START, ...turn.map((event) => ({ ...event, turn: 1 }))])).toContain('✓ done  0.8 s');
+});
+
 test('lines: concurrent calls name the call of each result', async () => {
   const events = [
     starts(0, 'shell: sleep 1'),
