@@ -7,12 +7,12 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseHostRule } from '@drover/sandbox/net/hosts';
-import { openProxy } from '@drover/sandbox/net/proxy';
+import { openSandboxProxy } from '@drover/sandbox/net/proxy';
 import { openSandbox } from '@drover/sandbox/open';
 import type { SandboxPolicy } from '@drover/sandbox/policy';
 import { newId } from '@drover/core/ids';
 import { setTimeout as delay } from 'node:timers/promises';
-import { unsealPaths } from '@drover/sandbox/seal';
+import { unsealSandboxPaths } from '@drover/sandbox/seal';
 import { keepProcessBoxes } from '@drover/core/tools/process/boxes';
 import { prepareShellProcess, runShell } from '@drover/core/tools/process/run-shell';
 import { sandboxProjectView } from '../bin/sandbox/project-view.ts';
@@ -36,7 +36,7 @@ export async function lines(): Promise<readonly string[]> {
   const workspace: SandboxPolicy = { ...plain, system: found.system, root, folder: privateFolder(join(folder, 'box')) };
   const rules = [parseHostRule('packages.example.com')];
   const socket = join(folder, 'proxy');
-  const proxy = await openProxy({ rules, socket, onConnection: () => undefined });
+  const proxy = await openSandboxProxy({ rules, socket, onConnection: () => undefined });
   const own = { ...workspace, ...sandboxProjectView(root) };
   const hosts = { ...workspace, proxy: { socket, rules } };
   const again = (policy: SandboxPolicy, name: string) => ({ ...policy, folder: privateFolder(join(folder, name)) });
@@ -99,7 +99,7 @@ async function firstOfTurn<Name extends string>(
   for (let n = 0; n < TURNS; n++) {
     for (const name of names) {
       const sandbox = policies[name];
-      unsealPaths(sandbox.folder);
+      unsealSandboxPaths(sandbox.folder);
       using _boxes = keepProcessBoxes(sandbox);
       prepareShellProcess({ cwd, env: ENV, sandbox }, 'certain');
       await delay(THOUGHT_MS);

@@ -14,7 +14,7 @@ import type { Redactor } from '@drover/core/redaction/redactor';
 import type { Scope } from '@drover/core/redaction/shapes/suspects';
 import type { Io } from './io.ts';
 import { errorCodeOf, loadSettings, type Settings, stateFolder, environmentText } from './start/settings.ts';
-import { suggestion } from '@drover/documents/suggestion';
+import { suggestNearestWord } from '@drover/documents/suggestion';
 import { bestEffort } from '@drover/core/promises';
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const;
@@ -103,5 +103,7 @@ function diagnosticsLevel(env: Io['env']): (typeof LEVELS)[number] | undefined {
   const text = environmentText(env, 'DROVER_LOG');
   const level = LEVELS.find((candidate) => candidate === text);
   if (text === undefined || level !== undefined) return level;
-  throw new UsageError(`DROVER_LOG is '${text}', which is none of ${LEVELS.join(', ')}${suggestion(text, LEVELS)}`);
+  throw new UsageError(
+    `DROVER_LOG is '${text}', which is none of ${LEVELS.join(', ')}${suggestNearestWord(text, LEVELS)}`,
+  );
 }

@@ -15,7 +15,7 @@ import type { TaskLink } from '@drover/core/task/link';
 import { serveTaskWire } from '@drover/core/task/wire';
 import { openRunJournal } from '@drover/coordinator/run/journal';
 import { Fleet } from '@drover/hosts/placing/fleet';
-import { portOver } from '@drover/hosts/wire-port';
+import { hostPortOverLine } from '@drover/hosts/wire-port';
 import type { Event } from '@drover/protocol/events';
 import { newFolder } from '../folder.ts';
 import { cpuMsOf } from '../run/programs.ts';
@@ -118,7 +118,7 @@ async function openCoordinator({ url }: BenchRedis, count: number) {
         hear: ({ body }) => void (body.type === 'wire' && port.hear(body.message)),
         broken: () => (broken += 1),
       });
-      const port = portOver((message) => opened.send({ type: 'wire', message }));
+      const port = hostPortOverLine((message) => opened.send({ type: 'wire', message }));
       serveTaskWire(port, linkFor(bus, n), { onBegin: nothing, onSign: nothing, onFell: nothing });
       opened.send({ type: 'task' });
     });

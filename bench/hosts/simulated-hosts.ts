@@ -7,8 +7,8 @@ import { Lease, RENEW_EVERY_MS } from '@drover/hosts/lease';
 import { Mailbox } from '@drover/hosts/line/mailbox';
 import { Signer } from '@drover/hosts/line/signature';
 import type { FromHost, Note, ToHost } from '@drover/hosts/messages';
-import { inboxOf } from '@drover/hosts/presence';
-import { portOver } from '@drover/hosts/wire-port';
+import { inboxOfHost } from '@drover/hosts/presence';
+import { hostPortOverLine } from '@drover/hosts/wire-port';
 import type { Event } from '@drover/protocol/events';
 import { lineOf, type Load, type Orders, type Told } from './orders.ts';
 
@@ -38,7 +38,7 @@ process.send?.('ready');
 
 async function host(n: number): Promise<void> {
   const queue = { url: orders.url, key: 'a key of the bench' };
-  const address = inboxOf(`host${n}`);
+  const address = inboxOfHost(`host${n}`);
   const lease = new Lease(() => performance.now());
   const task = Promise.withResolvers<void>();
   const box = new Mailbox({
@@ -62,7 +62,7 @@ async function host(n: number): Promise<void> {
     },
     broken: nothing,
   });
-  const port = portOver((message) => line.send({ type: 'wire', message }));
+  const port = hostPortOverLine((message) => line.send({ type: 'wire', message }));
   const hello = () =>
     box.note(orders.coordinator, { type: 'hello', line: line.id, host: { id: `${n}`, name: `${n}` } });
   const greeting = setInterval(hello, HELLO_EVERY_MS);

@@ -6,7 +6,7 @@ import { canaryFirst } from '@drover/coordinator/batch/canary';
 import { failuresMax } from '@drover/coordinator/batch/items/spec';
 import { UsageError } from '@drover/core/errors';
 import { newId } from '@drover/core/ids';
-import { rolesOf, type RunSettings } from '@drover/protocol/run';
+import { modelRolesOfRun, type RunSettings } from '@drover/protocol/run';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { nameModel } from '../model/model-choice.ts';
 import { modelLabel } from '../model/model-roles.ts';
@@ -104,7 +104,7 @@ export async function batchSettings(
   const own = batchOwnModel(args, { specFile, around }, io);
   const made = await newRunSettings(batchRunArgs(args, specFile), { goal: name, tasks: prepared.tasks }, around, io);
   // A cap in dollars per task needs a price, like the budget of the whole run.
-  const models = [...rolesOf(made).work, ...(own === undefined ? [] : [own])];
+  const models = [...modelRolesOfRun(made).work, ...(own === undefined ? [] : [own])];
   const named = models.map((label) => nameModel(label, around.settings));
   named.forEach((model) => findModelPrice(model, limits.perTask, around.settings));
   const most = failuresMax(limits.stopWhenFailed, prepared.tasks.length);

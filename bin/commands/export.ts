@@ -5,9 +5,9 @@ import { resolve } from 'node:path';
 import { UsageError } from '@drover/core/errors';
 import type { Recorded } from '@drover/protocol/events';
 import { SpanFold } from '@drover/telemetry/fold';
-import { metricsOf } from '@drover/telemetry/metrics';
-import { metricsRequest, tracesRequest } from '@drover/telemetry/otlp';
-import { sendMetrics, sendSpans } from '@drover/telemetry/send';
+import { metricsOfSpans } from '@drover/telemetry/metrics';
+import { otlpMetricsRequest, otlpTracesRequest } from '@drover/telemetry/otlp';
+import { sendTelemetryMetrics, sendTelemetrySpans } from '@drover/telemetry/send';
 import { telemetrySettings, type TelemetrySettings } from '@drover/telemetry/settings';
 import type { Span } from '@drover/telemetry/span';
 import { defineCommand, flagOption, parseNonEmpty, valueOption } from '../start/command.ts';
@@ -45,7 +45,7 @@ export const exportCommand = defineCommand({
     const spans = listExportedSpans(records, settings);
     if (spans.length === 0) throw new UsageError(`nothing of ${second} has ended yet, so there is nothing to export`);
     if (out !== undefined) return writeExportedSpans(resolve(io.cwd, out), spans, settings);
-    const problem = (await sendSpans(spans, settings)) ?? (await sendMetrics(spans, settings));
+    const problem = (await sendTelemetrySpans(spans, settings)) ?? (await sendTelemetryMetrics(spans, settings));
     if (problem !== undefined) throw new UsageError(`the export failed: ${problem}`);
     await print(io.stdout, `sent ${spans.length} spans of trace ${spans[0]?.traceId ?? ''}\n`);
     return exitCode.done;
@@ -86,7 +86,7 @@ async function writeExportedSpans(
   spans: readonly Span[],
   { resource }: TelemetrySettings,
 ): Promise<number> {
-  const request = { ...tracesRequest(spans, resource), ...metricsRequest(metricsOf(spans), resource) };
+  const request = { ...otlpTracesRequest(spans, resource), ...otlpMetricsRequest(metricsOfSpans(spans), resource) };
   await writeFile(path, `${JSON.stringify(request, undefined, 2)}\n`).catch((error: unknown) => {
     throw new UsageError(`--out: ${path} cannot be written (${errorCodeOf(error)})`, { cause: error });
   });

@@ -19,7 +19,7 @@ export const hosts = defineCommand({
   ],
   async run({ queue: url, json }, io) {
     if (url === undefined) throw new UsageError('say which hosts: drover hosts --queue redis://127.0.0.1:6379');
-    const [{ checkQueue }, { listHostsAtQueue }] = await Promise.all([
+    const [{ checkRedisQueue: checkQueue }, { listHostsAtQueue }] = await Promise.all([
       import('@drover/hosts/line/redis'),
       import('../hosts/open-fleet.ts'),
     ]);

@@ -9,7 +9,7 @@ import { projectConfigText, userConfigText } from '../init/config-text.ts';
 import { detectProject } from '../init/project.ts';
 import { type FileDraft, writeMissingFiles, type Written } from '../init/write-files.ts';
 import { type Io, print } from '../io.ts';
-import { projectFolders } from '@drover/trust/place';
+import { projectFoldersForTrust } from '@drover/trust/place';
 import { findConfigPaths, stateFolder, findWorkFolder } from '../start/settings.ts';
 import { textStyle } from '../views/text/style.ts';
 import { cleanText, terminalColumns } from '../views/text/terminal-text.ts';
@@ -45,7 +45,7 @@ async function planUserFiles(io: Io, cwd: string): Promise<Plan> {
 }
 
 async function planProjectFiles(io: Io, cwd: string): Promise<Plan> {
-  const top = (await projectFolders(cwd)).at(-1) ?? cwd;
+  const top = (await projectFoldersForTrust(cwd)).at(-1) ?? cwd;
   const folder = join(top, '.drover');
   if (folder === stateFolder(io))
     throw new UsageError(`${folder} is where drover keeps its state; go to a project, or say drover init --user`);

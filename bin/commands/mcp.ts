@@ -2,7 +2,7 @@
 
 import { join, resolve } from 'node:path';
 import { UsageError } from '@drover/core/errors';
-import { placeOf } from '@drover/trust/place';
+import { projectPlaceForTrust } from '@drover/trust/place';
 import { printLine, printJsonLine } from '../io.ts';
 import type { Io } from '../io.ts';
 import { findMcpServers, type ServerList } from '../mcp/server-list.ts';
@@ -166,5 +166,5 @@ async function removeMcpServer(cwd: string, { name, file }: Edit, io: Io): Promi
 }
 
 async function chooseMcpFile(cwd: string, file: string | undefined, io: Io): Promise<string> {
-  return file === undefined ? join((await placeOf(cwd)).repository, '.mcp.json') : resolve(io.cwd, file);
+  return file === undefined ? join((await projectPlaceForTrust(cwd)).repository, '.mcp.json') : resolve(io.cwd, file);
 }

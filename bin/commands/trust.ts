@@ -5,8 +5,15 @@
 
 import { resolve } from 'node:path';
 import { UsageError } from '@drover/core/errors';
-import { type Approval, approvalOf, approve, type ProjectEntry, revoke, whyNotApproved } from '@drover/trust/approvals';
-import { placeOf } from '@drover/trust/place';
+import {
+  type Approval,
+  trustApprovalOf,
+  approveTrustEntries,
+  type ProjectEntry,
+  revokeTrustApprovals,
+  whyNotTrusted,
+} from '@drover/trust/approvals';
+import { projectPlaceForTrust } from '@drover/trust/place';
 import { readProjectFile, type ReadEntry } from '@drover/trust/project-file';
 import type { ProjectKind } from '@drover/trust/inventory';
 import { defineCommand, flagOption, parseNonEmpty, valueOption } from '../start/command.ts';
@@ -81,12 +88,12 @@ async function listTrustFiles(folder: string, io: Io): Promise<readonly Candidat
 
 async function readNamedTrustFile(word: string, home: string, io: Io): Promise<Candidate> {
   const path = resolve(io.cwd, word);
-  const { repository } = await placeOf(await findWorkFolder(resolve(path, '..'), io));
+  const { repository } = await projectPlaceForTrust(await findWorkFolder(resolve(path, '..'), io));
   const read = await readProjectFile(path, repository);
   if (read === undefined) throw new UsageError(`${word} does not exist; name a file of the project`);
   if ('problem' in read) throw new UsageError(`${word} ${read.problem}`);
   const entry = await namedFileTrustEntry(path, read.sha256);
-  return { kind: undefined, entry, read, approval: await approvalOf(home, entry) };
+  return { kind: undefined, entry, read, approval: await trustApprovalOf(home, entry) };
 }
 
 async function showTrustFiles(files: readonly Candidate[], io: Io): Promise<void> {
@@ -105,7 +112,7 @@ async function showTrustFiles(files: readonly Candidate[], io: Io): Promise<void
     const shown = redactor.text(content);
     isHidden ||= shown !== content;
     await print(io.stdout, textForLog(shown, io.env));
-    const why = whyNotApproved(approval);
+    const why = whyNotTrusted(approval);
     if (why !== undefined) await print(io.stdout, `Approve it again: ${why}.\n`);
   }
   if (isHidden) await print(io.stdout, 'Values of your secrets are not shown.\n');
@@ -141,7 +148,7 @@ async function askAboutTrust(home: string, files: readonly Candidate[], io: Io):
 }
 
 async function approveTrustFiles(home: string, files: readonly Candidate[], io: Io): Promise<number> {
-  await approve(
+  await approveTrustEntries(
     home,
     files.map(({ entry }) => entry),
   );
@@ -153,8 +160,8 @@ async function approveTrustFiles(home: string, files: readonly Candidate[], io: 
 const AGAIN = 'A file that changes or moves needs a new approval.';
 
 async function revokeTrust(home: string, folder: string, io: Io): Promise<number> {
-  const { repository } = await placeOf(folder);
-  const removed = await revoke(home, repository);
+  const { repository } = await projectPlaceForTrust(folder);
+  const removed = await revokeTrustApprovals(home, repository);
   const what = removed === 0 ? 'had no approval' : 'is no longer approved';
   await print(io.stdout, `${cleanText(repository)} ${what}.\n`);
   return exitCode.done;

@@ -17,7 +17,12 @@ export async function loadExtensions(project: Project, settings: Settings, io: I
   const isEmpty = here.every((files) => files.length === 0) && !(await hasExtensionFolder(folders));
   // Most starts find none, and parsers take time to load.
   if (isEmpty) return { ...NO_EXTENSIONS, hooks: settings.hooks };
-  const [{ ofProject, ofUser }, { readSkills }, { readAgents }, { readClaudeHooks }] = await Promise.all([
+  const [
+    { extensionFilesOfProject: ofProject, extensionFilesOfUser: ofUser },
+    { readSkillFiles: readSkills },
+    { readAgentFiles: readAgents },
+    { readClaudeHooks },
+  ] = await Promise.all([
     import('@drover/extensions/source'),
     import('@drover/extensions/skills'),
     import('@drover/extensions/agents'),

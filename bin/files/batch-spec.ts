@@ -24,7 +24,7 @@ import {
 } from '@drover/coordinator/batch/template';
 import { UsageError } from '@drover/core/errors';
 import { requireOwnFile } from '@drover/core/files/own-file';
-import { suggestion } from '@drover/documents/suggestion';
+import { suggestNearestWord } from '@drover/documents/suggestion';
 import { requireFileDocument } from './document.ts';
 import { budget, duration, parsedField, text, texts, wholeNumberField } from './values.ts';
 
@@ -162,7 +162,7 @@ function checkSpecTemplates(spec: z.output<typeof fields>, context: z.Refinement
         (known.includes(name) || (templateVariable(name) !== undefined && spec.select.command !== undefined))
       )
         continue;
-      const near = suggestion(name, known) || `; known are ${known.join(', ')}`;
+      const near = suggestNearestWord(name, known) || `; known are ${known.join(', ')}`;
       tell(path, whole, `there is no {{ ${name} }}${near}; braces that shall stay are \\{{`);
     }
   };
@@ -246,7 +246,7 @@ export function parseBatchSpec(written: string, file: string): Pick<SpecFile, 's
 export function refuseBatchSpec(problems: readonly SpecProblem[], { place }: SpecFile): void {
   if (problems.length === 0) return;
   const line = ({ key, message, near }: SpecProblem) =>
-    `${place(key)}: ${message}${near === undefined ? '' : suggestion(near.word, near.known)}`;
+    `${place(key)}: ${message}${near === undefined ? '' : suggestNearestWord(near.word, near.known)}`;
   throw new UsageError(problems.map(line).join('\n'));
 }
 

@@ -10,7 +10,7 @@ import { UsageError } from '@drover/core/errors';
 import { listJournalIds as keptIn } from '@drover/core/journal/listing';
 import type { Io } from '../io.ts';
 import { stateFolder } from '../start/settings.ts';
-import { nearest } from '@drover/documents/suggestion';
+import { nearestKnownWord } from '@drover/documents/suggestion';
 import { textOnOneLine } from '../views/text/terminal-text.ts';
 
 const MADE = /^(?:run|ses)_[0-9a-f]{32}$/;
@@ -41,7 +41,7 @@ export async function findRunOrSession(home: string, typed: string): Promise<Kep
   const parts = new Map(
     ids.map((each) => [each, MADE.test(each) ? withoutIdPrefix(each).slice(0, withoutIdPrefix(typed).length) : each]),
   );
-  const near = nearest(withoutIdPrefix(typed), [...parts.values()]);
+  const near = nearestKnownWord(withoutIdPrefix(typed), [...parts.values()]);
   const like = near === undefined ? [] : ids.filter((each) => parts.get(each) === near);
   const those = `${like.length > 0 ? 'the nearest is' : 'there are'} ${await listMatchingIds(home, ids, like.length > 0 ? like : ids)}`;
   throw new UsageError(`there is no run or session '${typed}'; ${those}; drover runs lists them`);

@@ -4,7 +4,7 @@ import { foldRunHistory, type RunHistory } from '@drover/coordinator/run/history
 import { runJournalPath } from '@drover/coordinator/run/journal';
 import type { RunState, TaskProgress } from '@drover/coordinator/view/state';
 import { UsageError } from '@drover/core/errors';
-import { nearest } from '@drover/documents/suggestion';
+import { nearestKnownWord } from '@drover/documents/suggestion';
 import { cleanText } from '../views/text/terminal-text.ts';
 import { type KeptJournal, readStoredJournal } from './journal.ts';
 
@@ -31,7 +31,7 @@ export function findTaskOfRun({ state }: KeptRun, typed: string): TaskProgress {
   if (task !== undefined) return task;
   const ids = [...state.tasks.keys()];
   if (ids.length === 0) throw new UsageError(`there is no task '${typed}': the run has no plan yet`);
-  const near = nearest(typed, ids);
+  const near = nearestKnownWord(typed, ids);
   const more = ids.length > NAMED_MAX ? ` and ${ids.length - NAMED_MAX} more` : '';
   const those = near === undefined ? `there are ${ids.slice(0, NAMED_MAX).join(', ')}${more}` : `did you mean ${near}?`;
   throw new UsageError(cleanText(`the run has no task '${typed}'; ${those}`));

@@ -46,7 +46,7 @@ export type CheckedRun = {
 
 /** Returns how many tasks the hosts can do at once. Throws UsageError if the run could not work with this queue. */
 export async function checkHosts(wish: HostsWish, run: CheckedRun): Promise<number> {
-  const { checkQueue } = await import('@drover/hosts/line/redis');
+  const { checkRedisQueue: checkQueue } = await import('@drover/hosts/line/redis');
   await checkQueue(wish);
   const version = await ownVersion();
   const all = await listHostsAtQueue(wish);
@@ -59,7 +59,7 @@ export async function checkHosts(wish: HostsWish, run: CheckedRun): Promise<numb
 
 /** The hosts that are there. Throws UsageError if they use another key. */
 export async function listHostsAtQueue(wish: Pick<HostsWish, 'url' | 'key'>): Promise<readonly PresentHost[]> {
-  const [{ connect, isReady }, { Signer }, { listHosts }] = await Promise.all([
+  const [{ connectRedis: connect, isRedisReady: isReady }, { Signer }, { listHosts }] = await Promise.all([
     import('@drover/hosts/line/redis'),
     import('@drover/hosts/line/signature'),
     import('@drover/hosts/presence'),
@@ -121,7 +121,7 @@ export type HostedRun = {
 
 /** Loads what makes the workspaces of a run with hosts. */
 export async function loadHostedWorkspaces(): Promise<(fleet: Fleet, run: HostedRun) => Workspaces> {
-  const { HostedWorkspaces, withLocal } = await import('@drover/hosts/placing/hosted-workspaces');
+  const { HostedWorkspaces, withLocalWorkspaces: withLocal } = await import('@drover/hosts/placing/hosted-workspaces');
   return (fleet, { id, slots, local, ...rest }) => {
     const hosted = new HostedWorkspaces({ ...rest, run: id, fleet, store: slots.store });
     return withLocal(slots, local, { take: (wish) => hosted.take(wish), again: (wish) => hosted.again(wish) });

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import { Host } from '@drover/hosts/serving/host';
-import { checkQueue, withoutPassword } from '@drover/hosts/line/redis';
+import { checkRedisQueue, redisAddressWithoutPassword } from '@drover/hosts/line/redis';
 import type { Order } from '@drover/hosts/messages';
 import { Refusal } from '@drover/hosts/serving/placed-task';
 import type { Contain } from '@drover/coordinator/slots/containment';
@@ -37,7 +37,7 @@ export type HostArgs = SandboxArgs & {
 export async function serveHost(args: HostArgs, io: Io): Promise<number> {
   const settings = await loadSettings(io, io.cwd);
   const queue = { url: args.queue, key: args.key };
-  await checkQueue(queue);
+  await checkRedisQueue(queue);
   const contain = await openHostContainment(args, settings, io);
   await using opened = new AsyncDisposableStack();
   const diagnostics = opened.adopt(await openDiagnostics(io, args.log), (each) => each.close());
@@ -71,7 +71,10 @@ export async function serveHost(args: HostArgs, io: Io): Promise<number> {
   await host.open();
   const labels = args.labels.length === 0 ? '' : `, labels ${args.labels.join(', ')}`;
   const places = args.slots === 1 ? '1 slot' : `${args.slots} slots`;
-  await print(io.stdout, `${host.name} takes work from ${withoutPassword(args.queue)}: ${places}${labels}\n`);
+  await print(
+    io.stdout,
+    `${host.name} takes work from ${redisAddressWithoutPassword(args.queue)}: ${places}${labels}\n`,
+  );
   if (!stop.signal.aborted) await once(stop.signal, 'abort');
   return exitCode.done;
 }

@@ -8,7 +8,7 @@ import type { Rule } from '@drover/core/permission/rules';
 import { childProcessEnvironment } from '@drover/core/tools/process/environment';
 import type { StartPlace } from '@drover/mcp/broker';
 import type { OpenWire } from '@drover/mcp/instance';
-import { startServer } from '@drover/mcp/process/server-process';
+import { startMcpServerProcess } from '@drover/mcp/process/server-process';
 import { StdioWire } from '@drover/mcp/process/stdio-wire';
 import type { HttpReach, ServerSpec, StdioReach } from '@drover/mcp/server-spec';
 import type { Wire } from '@drover/mcp/wire';
@@ -39,7 +39,7 @@ export async function openMcpServerWire(
   const mark = ground.marks.add(newId('mcp'));
   try {
     const env = { ...childProcessEnvironment(ground.io.env), ...reach.env };
-    const server = await startServer({
+    const server = await startMcpServerProcess({
       command: reach.command,
       args: reach.args,
       env,
@@ -68,7 +68,7 @@ async function openMcpHttpWire(
   { server, home }: { readonly server: string; readonly home: string },
 ): Promise<OpenWire> {
   if (!isAddress(reach.url)) throw new Error(`${reach.url} is not an http or https address`);
-  const { openHttpWire } = await import('@drover/mcp/sdk/http-wire');
+  const { openSdkHttpWire: openHttpWire } = await import('@drover/mcp/sdk/http-wire');
   const wire = await openHttpWire(reach, { server, store: openLoginStore(home, { server, url: reach.url }) });
   return { wire, why: () => wire.why, complaints: () => '' };
 }

@@ -6,7 +6,7 @@ import { type Api, knownProviders } from '@drover/core/model/catalog';
 import type { Script } from '@drover/rehearsal/script';
 import type { ProviderConfig } from '../files/config-file.ts';
 import { type Settings, environmentText } from '../start/settings.ts';
-import { suggestion } from '@drover/documents/suggestion';
+import { suggestNearestWord } from '@drover/documents/suggestion';
 import { checkModelSpelling, defaultModel, readModelName } from './model-names.ts';
 
 type ServedModel = {
@@ -49,7 +49,7 @@ export function nameModel(wanted: string | undefined, settings: Settings): Model
     checkModelSpelling(provider, name, settings);
     return { label: `${provider}/${name}`, provider, name };
   }
-  const near = suggestion(provider, names);
+  const near = suggestNearestWord(provider, names);
   throw new UsageError(`there is no provider '${provider}'; known are ${names.join(', ')}${near}`);
 }
 

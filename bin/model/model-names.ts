@@ -14,7 +14,7 @@ import {
   parseModelLabel,
   providerOfModel,
 } from '@drover/core/model/catalog';
-import { nearest } from '@drover/documents/suggestion';
+import { nearestKnownWord } from '@drover/documents/suggestion';
 import { printError, type Io } from '../io.ts';
 import { type Settings, environmentText } from '../start/settings.ts';
 
@@ -51,7 +51,8 @@ export function readModelName(typed: string, settings: Settings): { readonly pro
   const owners = new Set([...(owner === undefined ? [] : [owner]), ...priced.map(({ provider }) => provider)]);
   const [only, ...others] = owners;
   if (only === undefined) {
-    const near = nearest(typed, [...settings.providers.keys()]) === undefined ? suggestModel(typed) : undefined;
+    const near =
+      nearestKnownWord(typed, [...settings.providers.keys()]) === undefined ? suggestModel(typed) : undefined;
     if (near !== undefined) throw new UsageError(`there is no model '${typed}'; did you mean ${near}?`);
     return parseModelLabel(typed);
   }
@@ -73,7 +74,7 @@ export function checkModelSpelling(provider: string, name: string, { providers, 
 }
 
 function suggestModel(name: string): string | undefined {
-  const near = nearest(
+  const near = nearestKnownWord(
     name,
     knownModels.map((model) => model.name),
   );

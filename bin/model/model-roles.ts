@@ -8,7 +8,7 @@
 import { UsageError } from '@drover/core/errors';
 import type { Price } from '@drover/core/model/catalog';
 import type { PlannedTask } from '@drover/protocol/plan';
-import { type ModelRoles, rolesOf, type RunSettings } from '@drover/protocol/run';
+import { type ModelRoles, modelRolesOfRun, type RunSettings } from '@drover/protocol/run';
 import type { Io } from '../io.ts';
 import type { Settings } from '../start/settings.ts';
 import { chooseModel, modelInFolder, type ModelChoice, nameModel } from './model-choice.ts';
@@ -115,7 +115,7 @@ export function chooseRunModels(
   tasks: readonly Pick<PlannedTask, 'model'>[],
   { settings, top }: Omit<RolePlace, 'io'>,
 ): RunChoices {
-  const roles = rolesOf(run);
+  const roles = modelRolesOfRun(run);
   const own = tasks.flatMap(({ model }) => (model === undefined ? [] : [model]));
   const chosen = [...new Set([...roles.plan, ...roles.work, ...(roles.review ?? []), ...own])].map((label) => {
     const model = chooseModel(label, settings, top);

@@ -24,7 +24,7 @@ export async function openRehearsal(source: string | Script, port: number | unde
   try {
     const script =
       typeof source === 'string'
-        ? await (await import('@drover/rehearsal/load')).loadScript(source, readRehearsalScript)
+        ? await (await import('@drover/rehearsal/load')).loadRehearsalScript(source, readRehearsalScript)
         : source;
     return await startRehearsal(script, port === undefined ? {} : { port });
   } catch (error) {

@@ -6,7 +6,7 @@
 import { UsageError } from '@drover/core/errors';
 import { type Effect, parsePermissionRule, type Rule } from '@drover/core/permission/rules';
 import { isToolNameForRule, TOOL_NAMES, usualToolNameOfRule } from '@drover/core/permission/tool-names';
-import { nearest } from '@drover/documents/suggestion';
+import { nearestKnownWord } from '@drover/documents/suggestion';
 
 /** Throws UsageError if the text is no rule, or names no tool of drover's. */
 export function readPermissionRule(text: string, effect: Effect): Rule {
@@ -18,7 +18,9 @@ export function readPermissionRule(text: string, effect: Effect): Rule {
 /** The same where clients have tools of their own: any name will do that is not meant for a tool of drover's. */
 export function readServedToolRule(text: string, effect: Effect): Rule {
   const rule = parsePermissionRule(text, effect);
-  const meant = isKnownToolRule(rule) ? undefined : (usualToolNameOfRule(rule.tool) ?? nearest(rule.tool, TOOL_NAMES));
+  const meant = isKnownToolRule(rule)
+    ? undefined
+    : (usualToolNameOfRule(rule.tool) ?? nearestKnownWord(rule.tool, TOOL_NAMES));
   if (meant === undefined) return rule;
   const corrected = rule.text.replace(rule.tool, meant);
   throw new UsageError(`the rule ${rule.text} names no tool; did you mean ${corrected}?`);

@@ -19,7 +19,7 @@ import { openRepository, type Repository } from '@drover/coordinator/git/reposit
 import { taskRowsOfState } from '@drover/coordinator/view/state';
 import type { Failure } from '@drover/protocol/failures';
 import { UsageError } from '@drover/core/errors';
-import { isDone, rolesOf, type RunSettings, type TaskRow } from '@drover/protocol/run';
+import { isDone, modelRolesOfRun, type RunSettings, type TaskRow } from '@drover/protocol/run';
 import { gitProcessEnvironment } from '@drover/core/tools/process/environment';
 import { changeModelRoles, type RolePlace, modelRoleSettings } from '../model/model-roles.ts';
 import type { Io } from '../io.ts';
@@ -130,7 +130,7 @@ function resumedRunSettings(args: RunArgs, before: RunSettings, place: RolePlace
   const { model: _, models: __, ...others } = before;
   return {
     ...others,
-    ...modelRoleSettings(changeModelRoles(args, rolesOf(before), place)),
+    ...modelRoleSettings(changeModelRoles(args, modelRolesOfRun(before), place)),
     ...(args['allow-red-base'] && { allowRedBase: true }),
     ...(workers !== undefined && { workers }),
     ...(budget !== undefined && { cap: budget }),

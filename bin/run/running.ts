@@ -359,7 +359,7 @@ export async function openRunWorkers(
 ): Promise<Workers> {
   const threadsMax = Math.min(workers, threads);
   if (threadsMax === 0) {
-    const { runTask } = await import('@drover/worker/task');
+    const { runWorkerTask: runTask } = await import('@drover/worker/task');
     return { run: runTask, warm: () => undefined, close: async () => undefined };
   }
   const pool = openPool({

@@ -18,7 +18,7 @@ import type { SandboxUse } from '@drover/protocol/run';
 import { openControlGroup } from '@drover/sandbox/linux/limits';
 import { type FoundSandbox, openSandbox } from '@drover/sandbox/open';
 import type { BroughtFolder, SandboxPolicy, SandboxSystem } from '@drover/sandbox/policy';
-import { unsealPaths } from '@drover/sandbox/seal';
+import { unsealSandboxPaths } from '@drover/sandbox/seal';
 import type { Diagnose } from '@drover/core/diagnosis';
 import type { Io } from '../io.ts';
 import { ripgrepFile } from '@drover/core/tools/files/ripgrep';
@@ -32,7 +32,7 @@ import { sandboxProjectView, findGitTop } from './project-view.ts';
 import { coalesceSandboxRefusals } from './refusals.ts';
 import { parseSandboxHost } from './hosts-and-modes.ts';
 import type { SandboxWish } from './sandbox-options.ts';
-import { isIn, realOf } from '@drover/sandbox/paths';
+import { isInSandboxPath, realPathForSandbox } from '@drover/sandbox/paths';
 
 export type Containment = {
   /** For the journal and the report. */
@@ -93,7 +93,7 @@ export async function openContainment(wish: SandboxWish, place: Place): Promise<
   const use = { mode, net: wish.net.map(({ text }) => text), writable: wish.writable };
   // The user has said so; there is no need to say it back.
   const runLater: Containment['runLater'] = (root) =>
-    listGitRunLater({ root: realOf(root), env: gitProcessEnvironment(io.env) });
+    listGitRunLater({ root: realPathForSandbox(root), env: gitProcessEnvironment(io.env) });
   if (mode === 'off') return { ...containmentInSandbox({ ...use, used: 'off' }, undefined), runLater };
   const distrusted = listDistrustedFolders(io, [project, ...wish.writable]);
   distrustProgramFolders(distrusted);
@@ -134,22 +134,24 @@ export function diagnoseSandbox({ missing }: Containment, { diagnose }: { readon
 
 /** Commands may write there, in this session or in an earlier one: no program in them may run outside. */
 function listDistrustedFolders({ cwd }: Io, folders: readonly string[]): readonly string[] {
-  const all = [cwd, ...folders].flatMap((folder) => [folder, findGitTop(realOf(folder)) ?? folder]).map(realOf);
-  return [...new Set(all)].filter((folder) => !isIn('/usr', folder));
+  const all = [cwd, ...folders]
+    .flatMap((folder) => [folder, findGitTop(realPathForSandbox(folder)) ?? folder])
+    .map(realPathForSandbox);
+  return [...new Set(all)].filter((folder) => !isInSandboxPath('/usr', folder));
 }
 
 /** A folder that holds the user's home cannot be shown without showing everything. */
 function checkSandboxSuits(found: FoundSandbox, { root, state }: Pick<Place, 'root' | 'state'>): FoundSandbox {
-  if (root !== undefined && isIn(realOf(root), realOf(state)))
+  if (root !== undefined && isInSandboxPath(realPathForSandbox(root), realPathForSandbox(state)))
     throw new UsageError(
       `drover's state in ${state} is, or holds, the folder that is worked on; set DROVER_HOME to another one`,
     );
   if (!found.works || root === undefined) return found;
-  if (realOf(root) === realOf(tmpdir())) {
+  if (realPathForSandbox(root) === realPathForSandbox(tmpdir())) {
     const why = `${root} is the folder for temporary files, where drover's own lie`;
     return { works: false, missing: why, fix: 'work in a folder below it, or set TMPDIR to another', checks: [] };
   }
-  if (!isIn(found.system.home, realOf(root))) return found;
+  if (!isInSandboxPath(found.system.home, realPathForSandbox(root))) return found;
   const missing = `${root} is, or holds, your home folder, and a sandbox would show all of it`;
   return { works: false, missing, fix: 'work in a folder below it', checks: [] };
 }
@@ -195,7 +197,7 @@ async function containFolder(
   wish: SandboxWish,
   place: Outside & OwnFolder & Pick<Enclosed, 'state' | 'own' | 'upstream' | 'distrusted'>,
 ): Promise<Contained> {
-  const root = realOf(place.root);
+  const root = realPathForSandbox(place.root);
   removeLeftPlaceholders(place.state);
   const contained = await containInSandbox(system, wish, {
     ...place,
@@ -225,18 +227,25 @@ type FarSide = Pick<Enclosed, 'state' | 'upstream' | 'distrusted' | 'own'>;
 
 async function containServer(system: SandboxSystem, given: ServerPlace, outside: FarSide): Promise<Contained> {
   const { folder, project, rules } = given;
-  if (isIn(realOf(outside.state), realOf(project)))
+  if (isInSandboxPath(realPathForSandbox(outside.state), realPathForSandbox(project)))
     throw new Error(`drover's state in ${outside.state} is inside ${project}; set DROVER_HOME to another folder`);
   const root = join(folder, 'work');
   mkdirSync(root, { recursive: true, mode: 0o700 });
   const net = given.net.map(parseSandboxHost);
-  const writable = given.writable.map(realOf);
-  const place = { ...outside, root: realOf(root), folder: realOf(folder), rules: [], label: {}, sealed: [] };
+  const writable = given.writable.map(realPathForSandbox);
+  const place = {
+    ...outside,
+    root: realPathForSandbox(root),
+    folder: realPathForSandbox(folder),
+    rules: [],
+    label: {},
+    sealed: [],
+  };
   const readable = [project, ...given.readable];
   const wish: SandboxWish = { mode: 'auto', net, writable };
   const contained = await containInSandbox(system, wish, { ...place, readable, onConnection: () => undefined });
   const { policy } = contained;
-  const hidden = [...policy.hidden, ...deniedPaths(rules, realOf(project)).hidden];
+  const hidden = [...policy.hidden, ...deniedPaths(rules, realPathForSandbox(project)).hidden];
   return { ...contained, policy: { ...policy, hidden } };
 }
 
@@ -252,8 +261,8 @@ async function sandboxWithRights(
   return {
     policy: {
       ...policy,
-      readable: [...policy.readable, ...rights.readable.map(realOf)],
-      writable: [...policy.writable, ...rights.writable.map(realOf)],
+      readable: [...policy.readable, ...rights.readable.map(realPathForSandbox)],
+      writable: [...policy.writable, ...rights.writable.map(realPathForSandbox)],
       ...(proxy !== undefined && { proxy: { socket: proxy.socket, rules: net.map(({ rule }) => rule) } }),
     },
     close: async () => proxy?.close(),
@@ -275,13 +284,13 @@ async function containInSandbox(system: SandboxSystem, wish: SandboxWish, place:
   const group = openControlGroup(String(groups++), system.limits);
   const proxy = wish.net.length === 0 ? undefined : await openProxySocket(wish, place);
   const shown = [root, ...place.readable, ...wish.writable];
-  const own = place.own.map(realOf).filter((each) => shown.some((other) => isIn(each, other)));
+  const own = place.own.map(realPathForSandbox).filter((each) => shown.some((other) => isInSandboxPath(each, other)));
   const policy: SandboxPolicy = {
     system,
     root,
     folder,
     // Searches run inside, too.
-    readable: [...place.readable.map(realOf), await ripgrepFile()],
+    readable: [...place.readable.map(realPathForSandbox), await ripgrepFile()],
     writable: wish.writable,
     ...(place.brought !== undefined && { brought: place.brought }),
     sealed: [...place.sealed, ...denied.sealed],
@@ -295,7 +304,7 @@ async function containInSandbox(system: SandboxSystem, wish: SandboxWish, place:
     async close() {
       await proxy?.close();
       group.close();
-      unsealPaths(folder);
+      unsealSandboxPaths(folder);
     },
   };
 }
@@ -314,7 +323,7 @@ async function openProxySocket(
   };
   const refusals = coalesceSandboxRefusals((event) => onConnection(event, place));
   try {
-    const { openProxy } = await import('@drover/sandbox/net/proxy');
+    const { openSandboxProxy: openProxy } = await import('@drover/sandbox/net/proxy');
     const proxy = await openProxy({
       rules: net.map(({ rule }) => rule),
       socket,

@@ -10,7 +10,7 @@ import { dirname, join, resolve } from 'node:path';
 import { DroverError } from '@drover/core/errors';
 import { gitIn } from '@drover/coordinator/git/git';
 import { readGitIndex } from '@drover/coordinator/git/index-file';
-import { isIn, realOf } from '@drover/sandbox/paths';
+import { isInSandboxPath, realPathForSandbox } from '@drover/sandbox/paths';
 import { listGitFolders, findGitTop } from './project-view.ts';
 
 const SUBMODULES_MAX = 256;
@@ -23,11 +23,11 @@ export async function listGitRunLater({ root, env }: Place): Promise<readonly st
   if (top === undefined) return [];
   const found = [...(await listConfiguredHooks(top, env)), ...listSubmoduleFolders(top)].flatMap((path) => [
     path,
-    realOf(path),
+    realPathForSandbox(path),
   ]);
   const git = listGitFolders(join(top, '.git'));
   return [...new Set(found)].filter(
-    (path) => isIn(path, root) && path !== root && !git.some((folder) => isIn(path, folder)),
+    (path) => isInSandboxPath(path, root) && path !== root && !git.some((folder) => isInSandboxPath(path, folder)),
   );
 }
 

@@ -19,7 +19,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { realOf } from '@drover/sandbox/paths';
+import { realPathForSandbox } from '@drover/sandbox/paths';
 
 const KEPT_MS_MAX = 24 * 3_600_000;
 const ENDED = 'ended-'; // instead of a running process
@@ -61,7 +61,7 @@ function readPlaceholderPaths(file: string): readonly string[] {
 
 /** A link on the way would lead elsewhere. */
 function removeEmptyPlaceholder(path: string): void {
-  if (realOf(dirname(path)) === dirname(path)) tryPlaceholderStep(() => rmdirSync(path));
+  if (realPathForSandbox(dirname(path)) === dirname(path)) tryPlaceholderStep(() => rmdirSync(path));
 }
 
 function isPlaceholderFolder(path: string): boolean {

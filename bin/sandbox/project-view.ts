@@ -6,7 +6,7 @@
 import { type Dirent, lstatSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { isRunLater, RUN_LATER } from '@drover/core/permission/run-later';
-import { isIn, realOf } from '@drover/sandbox/paths';
+import { isInSandboxPath, realPathForSandbox } from '@drover/sandbox/paths';
 
 // Enough for a large repository; a mount costs time, so there are not too many.
 const FOLDERS_MAX = 20_000;
@@ -18,10 +18,13 @@ export type ProjectView = { readonly readable: readonly string[]; readonly seale
 export function sandboxProjectView(root: string, later: readonly string[] = []): ProjectView {
   const top = findGitTop(root);
   const git = top === undefined ? [] : listGitFolders(join(top, '.git'));
-  const inside = git.filter((path) => isIn(path, root));
+  const inside = git.filter((path) => isInSandboxPath(path, root));
   const names = [...RUN_LATER, ...later.map((path) => relative(root, path))];
   return {
-    readable: [...(top === undefined || top === root ? [] : [top]), ...git.filter((path) => !isIn(path, root))],
+    readable: [
+      ...(top === undefined || top === root ? [] : [top]),
+      ...git.filter((path) => !isInSandboxPath(path, root)),
+    ],
     sealed: [
       ...new Set([
         ...names.flatMap((name) => listSealablePaths(root, name)),
@@ -73,8 +76,8 @@ function listSealablePaths(root: string, name: string): readonly string[] {
   const wanted = folders.find((path) => !isRealFolderToSeal(path)) ?? join(root, name);
   // The target of a link inside the folder is sealed with it.
   if (lstatSync(wanted, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return [wanted];
-  const real = realOf(wanted);
-  return isIn(real, root) && real !== root ? [wanted, real] : [wanted];
+  const real = realPathForSandbox(wanted);
+  return isInSandboxPath(real, root) && real !== root ? [wanted, real] : [wanted];
 }
 
 function isRealFolderToSeal(path: string): boolean {
@@ -86,7 +89,7 @@ export function listGitFolders(path: string): readonly string[] {
   const named = statSync(path).isDirectory() ? path : readGitPathIn(path, /^gitdir: (.+)$/m);
   if (named === undefined) return [];
   const common = readGitPathIn(join(named, 'commondir'), /^(.+)$/m);
-  return [...new Set([named, ...(common === undefined ? [] : [common])].map(realOf))];
+  return [...new Set([named, ...(common === undefined ? [] : [common])].map(realPathForSandbox))];
 }
 
 function readGitPathIn(file: string, pattern: RegExp): string | undefined {

@@ -8,7 +8,7 @@ import { choiceOption, listOption, parseNonEmpty, type Values } from '../start/c
 import type { Settings } from '../start/settings.ts';
 import { isContinuousIntegration } from '../views/view-choice.ts';
 import { type HostName, parseSandboxHost, SANDBOX_MODES } from './hosts-and-modes.ts';
-import { isIn, realOf } from '@drover/sandbox/paths';
+import { isInSandboxPath, realPathForSandbox } from '@drover/sandbox/paths';
 
 export const sandboxOptions = {
   sandbox: choiceOption(
@@ -62,21 +62,21 @@ const SYSTEM = ['/proc', '/sys', '/dev', '/run', '/etc', '/usr', '/bin', '/sbin'
 const CREDENTIALS = ['.ssh', '.gnupg', '.aws', '.kube', '.docker', '.config', '.netrc', '.npmrc', '.git-credentials'];
 
 function checkWritablePath(path: string, root: string, { home: state, env }: Settings): string {
-  const real = realOf(path);
+  const real = realPathForSandbox(path);
   const refuse = (why: string) => new UsageError(`--writable ${path}: ${why}`);
   if (statSync(real, { throwIfNoEntry: false }) === undefined) throw refuse('there is no such path; make it first');
-  const isMemory = isIn(real, '/dev/shm') && real !== '/dev/shm';
-  if ((SYSTEM.some((folder) => isIn(real, folder)) && !isMemory) || real === '/opt')
+  const isMemory = isInSandboxPath(real, '/dev/shm') && real !== '/dev/shm';
+  if ((SYSTEM.some((folder) => isInSandboxPath(real, folder)) && !isMemory) || real === '/opt')
     throw refuse('it is a folder of the system; name a folder of your own, such as a cache');
-  if (CREDENTIALS.some((name) => isIn(real, realOf(join(env['HOME'] ?? '/', name)))))
+  if (CREDENTIALS.some((name) => isInSandboxPath(real, realPathForSandbox(join(env['HOME'] ?? '/', name)))))
     throw refuse('it holds your credentials or settings; name a folder without any, such as a cache');
-  if (isIn(real, realOf(root)) && real !== realOf(root))
+  if (isInSandboxPath(real, realPathForSandbox(root)) && real !== realPathForSandbox(root))
     throw refuse('it is inside the folder that is worked on; commands write to their workspace anyway');
-  if (isIn(realOf(root), real))
+  if (isInSandboxPath(realPathForSandbox(root), real))
     throw refuse('it is, or holds, the folder that is worked on; name a folder beside it, such as a cache');
-  if (isIn(realOf(state), real) || isIn(real, realOf(state)))
+  if (isInSandboxPath(realPathForSandbox(state), real) || isInSandboxPath(real, realPathForSandbox(state)))
     throw refuse(`it would open drover's own state in ${state}; name another folder`);
-  if (isIn(realOf(env['HOME'] ?? '/'), real))
+  if (isInSandboxPath(realPathForSandbox(env['HOME'] ?? '/'), real))
     throw refuse('it is, or holds, your home folder; name a folder in it, such as a cache');
   return real;
 }

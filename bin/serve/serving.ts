@@ -4,9 +4,9 @@ import { realpath } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { UsageError } from '@drover/core/errors';
 import { endAllChildProcesses } from '@drover/core/tools/process/child';
-import { createApp } from '@drover/server/app';
-import { hostsAt, isLoopback } from '@drover/server/http/guard';
-import { listen, type Listening } from '@drover/server/http/listen';
+import { createServerApp } from '@drover/server/app';
+import { httpHostsAt, isLoopbackHttpAddress } from '@drover/server/http/guard';
+import { listenForHttp, type Listening } from '@drover/server/http/listen';
 import { pageAsset } from '@drover/server/page/assets';
 import { Tickets } from '@drover/server/http/ticket';
 import { readHostsWish } from '../hosts/open-fleet.ts';
@@ -45,7 +45,7 @@ export async function runServer({ cwd, address, port, names, json, open }: Where
   await tellDefaultModel(typed.model, settings, io);
   if (typed.model !== undefined) await checkServeModel(typed.model, settings, io);
   const hosted = readHostsWish(typed.hosts, settings);
-  if (hosted !== undefined) await (await import('@drover/hosts/line/redis')).checkQueue(hosted);
+  if (hosted !== undefined) await (await import('@drover/hosts/line/redis')).checkRedisQueue(hosted);
   const wish = readSandboxWish(typed.sandbox, { settings, cwd: io.cwd, root });
   const containment = await openContainment(wish, { io, state: settings.home, root, project: root });
   const { notice } = containment;
@@ -58,7 +58,7 @@ export async function runServer({ cwd, address, port, names, json, open }: Where
   const { token, path } = await openServerToken(settings.home);
   const tickets = new Tickets();
   let hosts: readonly string[] = [];
-  const app = createApp(openServeHost(wishes, { root, version }), {
+  const app = createServerApp(openServeHost(wishes, { root, version }), {
     token,
     hosts: () => hosts,
     origins: () => names.map((name) => `https://${name}`),
@@ -66,15 +66,15 @@ export async function runServer({ cwd, address, port, names, json, open }: Where
     page: pageAsset,
   });
   const stop = watchForStopSignal(io, () => endAllChildProcesses('SIGKILL'));
-  const listening = await listen(app, { address, port }).catch((error: unknown) => {
+  const listening = await listenForHttp(app, { address, port }).catch((error: unknown) => {
     throw new UsageError(cannotListenSentence(address, port, errorCodeOf(error)), { cause: error });
   });
-  hosts = [...hostsAt(address, listening.port), ...names.flatMap((name) => [name, `${name}:${listening.port}`])];
+  hosts = [...httpHostsAt(address, listening.port), ...names.flatMap((name) => [name, `${name}:${listening.port}`])];
   await print(
     io.stdout,
     json ? serveStartJson(listening, path) : serveStartWords({ listening, root, path, ticket: tickets.issue() }, io),
   );
-  if (!isLoopback(address)) await print(io.stderr, openAddressWarning(address));
+  if (!isLoopbackHttpAddress(address)) await print(io.stderr, openAddressWarning(address));
   const opened = open
     ? await openBrowser(`${listening.url}/#ticket=${tickets.issue()}`, { io, home: settings.home })
     : undefined;

@@ -11,7 +11,7 @@ import { writeCompletionScript, SHELLS } from '../help/completion.ts';
 import { EXIT_CODES_TOPIC } from '../help/plain-forms.ts';
 import { type Io, print } from '../io.ts';
 import { commandWordsMax } from './plain-words.ts';
-import { suggestion } from '@drover/documents/suggestion';
+import { suggestNearestWord } from '@drover/documents/suggestion';
 
 const COLUMNS_MAX = 110;
 const COLUMNS_DEFAULT = 80;
@@ -109,7 +109,7 @@ function checkCommandWord(commands: readonly ListedCommand[], argv: readonly str
   if (word.startsWith('-')) {
     if (!HELP_FLAGS.includes(word)) throw new UsageError(`the command comes first, and then ${word}; ${hint}`);
   } else if (!names.includes(word)) {
-    throw new UsageError(`there is no command '${word}'${suggestion(word, names) || `; ${hint}`}`);
+    throw new UsageError(`there is no command '${word}'${suggestNearestWord(word, names) || `; ${hint}`}`);
   }
 }
 
@@ -237,7 +237,7 @@ function explainCommandLineError(message: string, argv: readonly string[], loade
   const flag = flags.find((candidate) => !accepted.includes(bare(candidate)));
   if (flag === undefined) return tooManyWordsError(loaded);
   const known = Object.keys(command.options);
-  return new UsageError(`drover ${name} has no ${flag}${suggestion(bare(flag), known, '--') || `; ${help}`}`);
+  return new UsageError(`drover ${name} has no ${flag}${suggestNearestWord(bare(flag), known, '--') || `; ${help}`}`);
 }
 
 function flagWords(argv: readonly string[]): readonly string[] {

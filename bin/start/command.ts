@@ -5,7 +5,7 @@
 
 import { UsageError } from '@drover/core/errors';
 import type { Io } from '../io.ts';
-import { suggestion } from '@drover/documents/suggestion';
+import { suggestNearestWord } from '@drover/documents/suggestion';
 
 export type Option<Value> = {
   readonly about: string;
@@ -142,7 +142,7 @@ export function choiceOption<const Choice extends string>(
   const parse = (text: string): Choice => {
     const found = choices.find((candidate) => candidate === text);
     if (found !== undefined) return found;
-    throw new UsageError(`'${text}' is none of ${choices.join(', ')}${suggestion(text, choices)}`);
+    throw new UsageError(`'${text}' is none of ${choices.join(', ')}${suggestNearestWord(text, choices)}`);
   };
   return { ...valueOption(group, choices.join('|'), about, parse), choices };
 }

@@ -1,7 +1,7 @@
 // The table of exit codes, and which ending has which.
 
 import { EXIT_CODES, type TurnOutcome } from '@drover/protocol/outcomes';
-import { type Failure, traitsOf } from '@drover/protocol/failures';
+import { type Failure, traitsOfFailure } from '@drover/protocol/failures';
 import { type TaskRow, isDone } from '@drover/protocol/run';
 import type { StopCause } from '../io.ts';
 
@@ -89,5 +89,5 @@ export function exitCodeOfStop(stop: StopCause | undefined): number {
 
 export function exitCodeOfFailure(failure: Failure): number {
   if (failure.kind === 'aborted') return failure.by === 'user' ? exitCode.interrupted : exitCode.terminated;
-  return exitCode[traitsOf(failure).exit];
+  return exitCode[traitsOfFailure(failure).exit];
 }

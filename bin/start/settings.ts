@@ -27,8 +27,8 @@ import { listForeignRules } from '../permission/rule-names.ts';
 import { isAddress } from './quantities.ts';
 import type { HostName } from '../sandbox/hosts-and-modes.ts';
 import { lstatIfThere, statIfThere } from '@drover/core/files/lookup';
-import { type Approval, approvalOf, type ProjectEntry, whyNotApproved } from '@drover/trust/approvals';
-import { projectFolders } from '@drover/trust/place';
+import { type Approval, trustApprovalOf, type ProjectEntry, whyNotTrusted } from '@drover/trust/approvals';
+import { projectFoldersForTrust } from '@drover/trust/place';
 
 export type Settings = {
   /** The folder of drover's state. */
@@ -96,7 +96,7 @@ export async function readSettings(files: ConfigFiles, io: Io, cwd: string): Pro
   const { userPath, user, project, trustsAll = false } = files;
   const { env } = io;
   const home = stateFolder(io);
-  const approval = project === undefined ? 'none' : await approvalOf(home, await configFileEntry(project));
+  const approval = project === undefined ? 'none' : await trustApprovalOf(home, await configFileEntry(project));
   const approved = approval === 'approved' || trustsAll;
   const own = user?.config ?? {};
   const theirs = project?.config ?? {};
@@ -203,7 +203,7 @@ function ignoredSettings(
   const gates = config.gates ?? [];
   const keys = Object.keys(config) as (keyof Config)[];
   const ignored = keys.filter((key) => key !== 'gates' && key !== 'sandbox' && !MAY_BE_SET_BY_A_PROJECT.includes(key));
-  const why = whyNotApproved(approval);
+  const why = whyNotTrusted(approval);
   return [
     ...(why === undefined || (ignored.length === 0 && gates.length === 0)
       ? []
@@ -240,7 +240,7 @@ function lowerSetting(a: number | undefined, b: number | undefined): number | un
 /** The project's config to approve, in the repository that really contains it. */
 async function configFileEntry({ path, sha256 }: ConfigFile): Promise<ProjectEntry> {
   const folder = await realpath(dirname(dirname(path)));
-  const repository = (await projectFolders(folder)).at(-1) ?? folder;
+  const repository = (await projectFoldersForTrust(folder)).at(-1) ?? folder;
   return { repository, file: relative(repository, join(folder, '.drover', 'config.yaml')), sha256 };
 }
 
@@ -282,7 +282,7 @@ function userConfigPath(env: Io['env']): string {
 
 /** The path of the nearest project config. */
 async function projectConfigPath(cwd: string, home: string): Promise<string | undefined> {
-  for (const folder of await projectFolders(cwd)) {
+  for (const folder of await projectFoldersForTrust(cwd)) {
     const path = join(folder, '.drover', 'config.yaml');
     // In the user's home, .drover is drover's own folder and not a project's. A dangling link is found too: reading it
     // reports the problem.
@@ -294,7 +294,7 @@ async function projectConfigPath(cwd: string, home: string): Promise<string | un
 /** A config in a repository, whose links must stay inside. */
 export async function readProjectConfig(path: string): Promise<ConfigFile | undefined> {
   const folder = dirname(dirname(path));
-  return readConfigFile(path, (await projectFolders(folder)).at(-1));
+  return readConfigFile(path, (await projectFoldersForTrust(folder)).at(-1));
 }
 
 /** Undefined for a missing file; throws UsageError for a file that cannot be read or holds mistakes. */

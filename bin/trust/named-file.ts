@@ -5,15 +5,15 @@ import { realpath } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { UsageError } from '@drover/core/errors';
 import { statIfThere } from '@drover/core/files/lookup';
-import { approvalOf, type ProjectEntry, whyNotApproved } from '@drover/trust/approvals';
-import { placeOf } from '@drover/trust/place';
+import { trustApprovalOf, type ProjectEntry, whyNotTrusted } from '@drover/trust/approvals';
+import { projectPlaceForTrust } from '@drover/trust/place';
 import { printError, type Io } from '../io.ts';
 import { stateFolder, type TrustOptions } from '../start/settings.ts';
 
 /** The file as it is approved: at its real place in its repository. */
 export async function namedFileTrustEntry(path: string, sha256: string): Promise<ProjectEntry> {
   const real = await realpath(path);
-  const { repository } = await placeOf(dirname(real));
+  const { repository } = await projectPlaceForTrust(dirname(real));
   return { repository, file: relative(repository, join(dirname(real), basename(real))), sha256 };
 }
 
@@ -36,13 +36,13 @@ export async function checkNamedFileTrust(
 ): Promise<void> {
   if (keys.length === 0) return;
   const entry = await namedFileTrustEntry(path, sha256);
-  const here = await Promise.all([io.cwd, cwd].map(placeOf));
+  const here = await Promise.all([io.cwd, cwd].map(projectPlaceForTrust));
   const isOfProject = here.some(({ repository }) => repository === entry.repository);
   if (!isOfProject || (await statIfThere(join(entry.repository, '.git'))) === undefined) return;
-  const approval = await approvalOf(stateFolder(io), entry);
+  const approval = await trustApprovalOf(stateFolder(io), entry);
   if (approval === 'approved') return;
   if (trustsAll) return printError(io, `--trust-project: ${file} counts as approved`);
-  const why = whyNotApproved(approval);
+  const why = whyNotTrusted(approval);
   throw new UsageError(
     `${file} belongs to this project and names commands (${keys.join(', ')}), so it needs your approval${why === undefined ? '' : ` again: ${why}`}; look at it with: drover trust ${file}, or pass --trust-project`,
   );

@@ -6,7 +6,7 @@
 
 import { DeniedCalls } from '@drover/core/permission/denied-calls';
 import type { Shown } from '@drover/core/bus';
-import { fallbackWords, retryWords } from '@drover/protocol/events';
+import { fallbackEventWords, retryWords } from '@drover/protocol/events';
 import { describe, type Failure } from '@drover/protocol/failures';
 import { isModelAnswerCutOff } from '@drover/core/model/partial-answer';
 import type { UserMessage } from '@drover/protocol/messages';
@@ -115,7 +115,7 @@ class Lines {
     permission_request: ({ summary, why }) => this.#note('question', `${summary} — ${why}`),
     permission_decision: (event) => this.#decision(event),
     retry: (event) => this.#again(event),
-    model_fallback: (event) => this.#note('again', fallbackWords(event)),
+    model_fallback: (event) => this.#note('again', fallbackEventWords(event)),
     attempt_discarded: (event) => this.#discarded(event),
     compaction_start: ({ tokens: all }) =>
       this.#note('aside', `the conversation has ${countText(all)} tokens and is shortened`),

@@ -11,7 +11,7 @@
 import { refusedHostLine } from './lines.ts';
 import { RunState, type TaskProgress, type TaskState } from '@drover/coordinator/view/state';
 import { type DeniedCall, DeniedCalls } from '@drover/core/permission/denied-calls';
-import { movedWords } from '@drover/protocol/events';
+import { movedEventWords } from '@drover/protocol/events';
 import type { Shown } from '@drover/core/bus';
 import { type Io, type Output, print } from '../io.ts';
 import { clockText, dollarsText, durationText, shortCountText, totalTokens } from './text/figures.ts';
@@ -108,7 +108,7 @@ class RunLines {
       case 'task_end':
         return this.#changes(event) + this.#group(event);
       case 'attempt_moved':
-        return this.#line(event, { mark: WARNING, text: movedWords(event) }) + this.#changes(event);
+        return this.#line(event, { mark: WARNING, text: movedEventWords(event) }) + this.#changes(event);
       case 'placement':
         return event.state === 'accepted'
           ? this.#line(event, { mark: looksOf.starting, text: `on ${event.host.name}` })

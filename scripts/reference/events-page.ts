@@ -1,7 +1,7 @@
 // The reference page of events: when each is emitted, how it is delivered, and its fields.
 
 import { EVENTS, type EventType } from '@drover/protocol/events';
-import { EVENT_WORDS, eventFields } from '@drover/server/api/event-schemas';
+import { EVENT_WORDS, eventFieldsOfApi } from '@drover/server/api/event-schemas';
 import { code, page, table } from './markdown.ts';
 
 const PARTS = [
@@ -19,7 +19,7 @@ export function eventsPage(): string {
       .filter((type) => EVENTS[type].scope === scope)
       .map((type) => {
         const { delivery, durable } = EVENTS[type];
-        const fields = eventFields(type).map(code).join(', ');
+        const fields = eventFieldsOfApi(type).map(code).join(', ');
         return [code(type), EVENT_WORDS[type], durable ? `${delivery}, durable` : delivery, fields];
       });
     const heading = scope === 'run' ? '## Events of a run' : '## Events of an agent';

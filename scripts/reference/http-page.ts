@@ -1,6 +1,6 @@
 // The reference page of HTTP routes, made from the list that serves them.
 
-import { ownRoutes, type Route, runRoutes, sessionRoutes } from '@drover/server/api/routes';
+import { apiOwnRoutes, type Route, apiRunRoutes, apiSessionRoutes } from '@drover/server/api/routes';
 import { code, page, table } from './markdown.ts';
 
 const INTRO =
@@ -10,9 +10,9 @@ export function httpPage(): string {
   // Only the descriptions are read here, so the routes need no server behind them.
   const nothing = {} as never;
   const groups: readonly (readonly [heading: string, routes: readonly Route[]])[] = [
-    ['Sessions', sessionRoutes(nothing)],
-    ['Runs', runRoutes(nothing)],
-    ['Server', ownRoutes(nothing)],
+    ['Sessions', apiSessionRoutes(nothing)],
+    ['Runs', apiRunRoutes(nothing)],
+    ['Server', apiOwnRoutes(nothing)],
   ];
   const parts = groups.flatMap(([heading, routes]) => [
     `## ${heading}`,

@@ -3,7 +3,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Event, Owner, Place, Recorded } from '@drover/protocol/events';
-import { isLiveOnly } from '@drover/client/stream';
+import { isStreamedLiveOnly } from '@drover/client/stream';
 
 export type Answer = { readonly status?: number; readonly body?: unknown } | Channel | 'hang up';
 type Asked = {
@@ -36,7 +36,7 @@ export class Channel {
   emit(event: Event, place: Place & { readonly at?: string } = {}): Recorded {
     this.#seq += 1;
     const recorded = { v: 1, seq: this.#seq, at: new Date().toISOString(), ...this.owner, ...place, ...event } as const;
-    if (!isLiveOnly(event.type)) this.kept.push(recorded);
+    if (!isStreamedLiveOnly(event.type)) this.kept.push(recorded);
     for (const response of this.#open) this.write(response, frame(recorded));
     if (event.type === 'run_end' && this.endsAfterRun) for (const response of this.#open) response.end();
     return recorded;

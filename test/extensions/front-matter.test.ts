@@ -1,12 +1,14 @@
 // Front matter as people write it: tolerant where a value is safe, and with a place for every mistake.
 
 import { expect, test } from 'vitest';
-import { namesField, readFrontMatter, textField } from '@drover/extensions/front-matter';
+import { frontMatterNames, readFrontMatter, frontMatterText } from '@drover/extensions/front-matter';
 
 /** The name, the description and the body. */
 function read(text: string): readonly unknown[] {
   const found = readFrontMatter(text, 'SKILL.md');
-  return 'mistake' in found ? [found.mistake] : [textField(found, 'name'), textField(found, 'description'), found.body];
+  return 'mistake' in found
+    ? [found.mistake]
+    : [frontMatterText(found, 'name'), frontMatterText(found, 'description'), found.body];
 }
 
 test.each([
@@ -41,7 +43,9 @@ test('a broken value leaves the other fields as they are', () => {
   const text = '---\nname: pdf\ndescription: {[ broken\ntools: [Read\nmodel: inherit\n---\n';
   const found = readFrontMatter(text, 'a.md');
   expect(
-    'mistake' in found ? found : [textField(found, 'name'), textField(found, 'model'), namesField(found, 'tools')],
+    'mistake' in found
+      ? found
+      : [frontMatterText(found, 'name'), frontMatterText(found, 'model'), frontMatterNames(found, 'tools')],
   ).toEqual(['pdf', 'inherit', ['[Read']]);
 });
 
@@ -51,7 +55,7 @@ test.each([
   ['nothing', 'tools:', undefined],
 ])('reads names from %s', (_, line, names) => {
   const found = readFrontMatter(`---\n${line}\n---\n`, 'a.md');
-  expect('mistake' in found ? found : namesField(found, 'tools')).toEqual(names);
+  expect('mistake' in found ? found : frontMatterNames(found, 'tools')).toEqual(names);
 });
 
 test('the body keeps its own --- lines; front matter may end with the file', () => {

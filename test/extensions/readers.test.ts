@@ -1,16 +1,16 @@
 // Skills, agents and hooks of other agents: what drover takes from a file, and what it says about mistakes.
 
 import { expect, test } from 'vitest';
-import { readAgents } from '@drover/extensions/agents';
+import { readAgentFiles } from '@drover/extensions/agents';
 import { readClaudeHooks } from '@drover/extensions/claude-hooks';
-import { readSkills } from '@drover/extensions/skills';
+import { readSkillFiles } from '@drover/extensions/skills';
 import type { SourceFile } from '@drover/extensions/source';
 
 const file = (name: string, text: string, isOwn = false): SourceFile => ({ name, path: `/p/${name}`, text, isOwn });
 const markdown = (lines: string, body = 'Do it.') => `---\n${lines}\n---\n${body}`;
 
 test('skills are sorted by name; the first of equal names wins, with a warning', () => {
-  const { skills, warnings } = readSkills([
+  const { skills, warnings } = readSkillFiles([
     file('.claude/skills/zip', markdown('name: zip\ndescription: Zips.')),
     file('.claude/skills/add', markdown('name: add\ndescription: Adds.')),
     file('/u/skills/zip', markdown('name: zip\ndescription: Mine.'), true),
@@ -23,7 +23,7 @@ test('skills are sorted by name; the first of equal names wins, with a warning',
 });
 
 test('a skill with a mistake is left out with its file and line; the others stay', () => {
-  const { skills, warnings } = readSkills([
+  const { skills, warnings } = readSkillFiles([
     file('a', '# no front matter'),
     file('b', markdown('name: b')),
     file('c', markdown('name: My Skill\ndescription: Works.')),
@@ -41,7 +41,7 @@ test('a skill with a mistake is left out with its file and line; the others stay
 });
 
 test('an agent gets drover’s names of its tools, and none for a name that drover lacks', async () => {
-  const { agents, warnings } = await readAgents([
+  const { agents, warnings } = await readAgentFiles([
     file('a.md', markdown('name: a\ndescription: A.\ntools: Read, Glob, Bash, WebFetch, Bash(git:*), mcp__x__y')),
     file('b.md', markdown('description: B.\ndisallowedTools: Write, Edit, Bash\nmodel: inherit')),
     file('c.md', markdown('name: c\ndescription: C.\nmodel: sonnet')),
@@ -61,7 +61,7 @@ test('an agent gets drover’s names of its tools, and none for a name that drov
 });
 
 test('an agent of Codex is read from TOML, with the line of a mistake', async () => {
-  const { agents, warnings } = await readAgents([
+  const { agents, warnings } = await readAgentFiles([
     file('t.toml', 'name = "tester"\ndescription = "Tests."\ndeveloper_instructions = """\nTest it.\n"""\n'),
     file('broken.toml', 'name = "x"\ndescription = \n'),
     file('empty.md', markdown('name: empty\ndescription: E.', '')),

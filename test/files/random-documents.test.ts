@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { UsageError } from '@drover/core/errors';
 import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json';
-import { parseScript } from '@drover/rehearsal/load';
+import { parseRehearsalScript } from '@drover/rehearsal/load';
 import { ScriptError } from '@drover/rehearsal/script';
 import { parseBatchSpec } from '../../bin/files/batch-spec.ts';
 import { parseConfigFile } from '../../bin/files/config-file.ts';
@@ -167,7 +167,7 @@ const repositories: Kind = {
 const argument = fc.jsonValue({ maxDepth: 2 }).filter((value) => !JSON.stringify(value).includes('"__proto__"'));
 
 const script: Kind = {
-  read: (written) => parseScript(written, 'x.yaml'),
+  read: (written) => parseRehearsalScript(written, 'x.yaml'),
   cases: fc
     .array(
       fc.oneof(

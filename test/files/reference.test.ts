@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import * as z from 'zod';
 import { isJsonObject } from '@drover/protocol/json';
-import { parseScript } from '@drover/rehearsal/load';
+import { parseRehearsalScript } from '@drover/rehearsal/load';
 import { parseBatchSpec } from '../../bin/files/batch-spec.ts';
 import { parseConfigFile } from '../../bin/files/config-file.ts';
 import { jsonSchemas } from '../../bin/files/json-schemas.ts';
@@ -19,7 +19,7 @@ const readers: Readonly<Record<keyof typeof pages, (text: string) => unknown>> =
   'plan-file': (text) => parsePlanFile(text, 'x.yaml', { tasksMax: 100, modelOf: (name) => name, agents: [] }),
   'batch-spec': (text) => parseBatchSpec(text, 'x.yaml'),
   repositories: (text) => parseRepositoriesFile(text, 'x.yaml', '/folder'),
-  'rehearsal-script': (text) => parseScript(text, 'x.yaml'),
+  'rehearsal-script': (text) => parseRehearsalScript(text, 'x.yaml'),
 };
 const names = Object.keys(pages) as (keyof typeof pages)[];
 

@@ -1,6 +1,6 @@
 // "Did you mean …?": which known word is near enough to a mistyped one.
 
-import { nearest, suggestion } from '@drover/documents/suggestion';
+import { nearestKnownWord, suggestNearestWord } from '@drover/documents/suggestion';
 import { expect, test } from 'vitest';
 
 test.each([
@@ -12,20 +12,20 @@ test.each([
   ['RUN', 'run'],
   ['reusme', 'resume'],
 ])('one slip in %s is forgiven', (typed, meant) => {
-  expect(nearest(typed, ['batch', 'run', 'resume'])).toBe(meant);
+  expect(nearestKnownWord(typed, ['batch', 'run', 'resume'])).toBe(meant);
 });
 
 test('two slips are too many in a short word, and four in a long one', () => {
-  expect(['rxy', 'uxn', 'rexxxme'].map((typed) => nearest(typed, ['run', 'resume']))).toEqual([
+  expect(['rxy', 'uxn', 'rexxxme'].map((typed) => nearestKnownWord(typed, ['run', 'resume']))).toEqual([
     undefined,
     undefined,
     undefined,
   ]);
-  expect(nearest('rexxme', ['run', 'resume'])).toBe('resume');
-  expect(nearest('completixxxx', ['completion'])).toBeUndefined();
+  expect(nearestKnownWord('rexxme', ['run', 'resume'])).toBe('resume');
+  expect(nearestKnownWord('completixxxx', ['completion'])).toBeUndefined();
 });
 
 test('the nearest of several words is suggested, with its prefix', () => {
-  expect(suggestion('modle', ['node', 'model'], '--')).toBe('; did you mean --model?');
-  expect(suggestion('zzz', ['node', 'model'], '--')).toBe('');
+  expect(suggestNearestWord('modle', ['node', 'model'], '--')).toBe('; did you mean --model?');
+  expect(suggestNearestWord('zzz', ['node', 'model'], '--')).toBe('');
 });

@@ -2,12 +2,12 @@
 
 import { networkInterfaces } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect, isReady } from '@drover/hosts/line/redis';
+import { connectRedis, isRedisReady } from '@drover/hosts/line/redis';
 import { Mailbox } from '@drover/hosts/line/mailbox';
 import { Signer } from '@drover/hosts/line/signature';
 import { Fleet } from '@drover/hosts/placing/fleet';
 import { PlacementQueues, queueName } from '@drover/hosts/placing/queue';
-import { inboxOf } from '@drover/hosts/presence';
+import { inboxOfHost } from '@drover/hosts/presence';
 import { expect, onTestFinished, test } from 'vitest';
 import { HostsDesk } from '../support/hosts/hosts-desk.ts';
 import { Relay } from '../support/hosts/relay.ts';
@@ -34,7 +34,7 @@ async function mailbox(redis: Redis, name: string, key?: string) {
   const box = new Mailbox({
     queue: { url: redis.url, key },
     signer: new Signer(key),
-    address: inboxOf(name),
+    address: inboxOfHost(name),
     onNote: (_, body) => notes.push(body),
     onStranger: () => undefined,
     onRefused: (why) => refused.push(why),
@@ -51,7 +51,7 @@ withRedis('refused messages', () => {
     const queue = { url: desk.redis.url, key: undefined };
     const queues = new PlacementQueues(queue, new Signer(undefined));
     onTestFinished(() => queues.close(() => false));
-    const job = { run: 'run_x', task: 'one', attempt: 1, epoch: 1, coordinator: inboxOf('nobody'), digest: '' };
+    const job = { run: 'run_x', task: 'one', attempt: 1, epoch: 1, coordinator: inboxOfHost('nobody'), digest: '' };
     await queues.offer(queueName(pack.version, []), job);
     await host.printed('refused a message of run_x');
   });
@@ -59,19 +59,19 @@ withRedis('refused messages', () => {
   test('a message is refused without the key, and when it comes again', async () => {
     const redis = await Redis.start();
     const [from, stranger] = [await mailbox(redis, 'from', 'key'), await mailbox(redis, 'stranger', 'other')];
-    const raw = connect({ url: redis.url, key: undefined });
+    const raw = connectRedis({ url: redis.url, key: undefined });
     onTestFinished(() => raw.disconnect());
-    await isReady(raw);
+    await isRedisReady(raw);
     // The inbox exists, and is not read yet.
-    await raw.xgroup('CREATE', inboxOf('to'), 'owner', '$', 'MKSTREAM');
-    from.box.note(inboxOf('to'), { n: 1 });
-    await until(() => redis.cli('xlen', inboxOf('to')) === '1');
-    const entries = (await raw.xrangeBuffer(inboxOf('to'), '-', '+')) as [Buffer, Buffer[]][];
+    await raw.xgroup('CREATE', inboxOfHost('to'), 'owner', '$', 'MKSTREAM');
+    from.box.note(inboxOfHost('to'), { n: 1 });
+    await until(() => redis.cli('xlen', inboxOfHost('to')) === '1');
+    const entries = (await raw.xrangeBuffer(inboxOfHost('to'), '-', '+')) as [Buffer, Buffer[]][];
     const fields = entries[0]?.[1] ?? [];
     const to = await mailbox(redis, 'to', 'key');
     await until(() => to.notes.length === 1);
-    await raw.xadd(inboxOf('to'), '*', ...fields);
-    stranger.box.note(inboxOf('to'), { n: 2 });
+    await raw.xadd(inboxOfHost('to'), '*', ...fields);
+    stranger.box.note(inboxOfHost('to'), { n: 2 });
     await until(() => to.refused.length === 2);
     expect(to.notes).toEqual([{ n: 1 }]);
     expect(to.refused.toSorted()).toEqual(['it is not signed with the key of this queue', 'it was received before']);

@@ -1,8 +1,8 @@
 // Access to the page, and how the page gets its token.
 
-import { createApp } from '@drover/server/app';
-import { hostsAt } from '@drover/server/http/guard';
-import { listen } from '@drover/server/http/listen';
+import { createServerApp } from '@drover/server/app';
+import { httpHostsAt } from '@drover/server/http/guard';
+import { listenForHttp } from '@drover/server/http/listen';
 import { pageAsset } from '@drover/server/page/assets';
 import { Tickets } from '@drover/server/http/ticket';
 import { expect, onTestFinished, test } from 'vitest';
@@ -16,10 +16,10 @@ async function empty(): Promise<{ readonly url: string; readonly ticket: string 
   const tickets = new Tickets();
   let hosts: readonly string[] = [];
   const host = hostOf({ home, root: home, modelUrl: '', tools: [], asks: [], diagnose: () => undefined });
-  const app = createApp(host, { token: TOKEN, hosts: () => hosts, tickets, page: pageAsset });
-  const listening = await listen(app, { address: '127.0.0.1', port: 0 });
+  const app = createServerApp(host, { token: TOKEN, hosts: () => hosts, tickets, page: pageAsset });
+  const listening = await listenForHttp(app, { address: '127.0.0.1', port: 0 });
   onTestFinished(() => listening.close());
-  hosts = hostsAt('127.0.0.1', listening.port);
+  hosts = httpHostsAt('127.0.0.1', listening.port);
   return { url: listening.url, ticket: tickets.issue() };
 }
 

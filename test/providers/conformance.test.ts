@@ -7,7 +7,7 @@ import type { Failure } from '@drover/protocol/failures';
 import { wireApis, type Api } from '@drover/core/model/catalog';
 import type { Message } from '@drover/protocol/messages';
 import type { StreamTimeouts } from '@drover/core/model/provider';
-import { factsOf, FAULTS, type Fault, type FaultName } from '@drover/rehearsal/faults/fault';
+import { factsOfFault, FAULTS, type Fault, type FaultName } from '@drover/rehearsal/faults/fault';
 import type { Answer } from '@drover/rehearsal/script';
 import { describe, expect, test } from 'vitest';
 import { agentOn, APIS, type Executed, patient } from '../support/agent.ts';
@@ -200,9 +200,9 @@ test('the suite covers every provider', () => {
 
 describe.each(APIS)('%s', (api) => {
   const cases = (Object.keys(FAULTS) as FaultName[])
-    .filter((name) => factsOf(name).apis.includes(api))
+    .filter((name) => factsOfFault(name).apis.includes(api))
     .flatMap((name) =>
-      rows[name].map((row, at) => ({ name, row, title: `${factsOf(name).about}${at > 0 ? ` (${at + 1})` : ''}` })),
+      rows[name].map((row, at) => ({ name, row, title: `${factsOfFault(name).about}${at > 0 ? ` (${at + 1})` : ''}` })),
     );
 
   test.each(cases)('$title', async ({ name, row }) => {

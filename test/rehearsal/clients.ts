@@ -3,7 +3,7 @@
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { onTestFinished } from 'vitest';
-import { shown, type Json, type JsonObject } from '@drover/rehearsal/json';
+import { showRehearsalValue, type Json, type JsonObject } from '@drover/rehearsal/json';
 import type { Script } from '@drover/rehearsal/script';
 import { startRehearsal, type Rehearsal, type RehearsalOptions } from '@drover/rehearsal/server';
 import type { Api } from '@drover/rehearsal/wire/wire';
@@ -90,5 +90,5 @@ export function at(value: Json | undefined, path: string): Json | undefined {
 /** The same value as text for an error message; empty if it is absent. */
 export function textAt(value: Json | undefined, path: string): string {
   const found = at(value, path);
-  return found === undefined || found === null ? '' : shown(found);
+  return found === undefined || found === null ? '' : showRehearsalValue(found);
 }

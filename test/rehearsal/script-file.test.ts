@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { stringify } from 'yaml';
 import { FAULTS } from '@drover/rehearsal/faults/fault';
-import { loadScript, parseScript } from '@drover/rehearsal/load';
+import { loadRehearsalScript, parseRehearsalScript } from '@drover/rehearsal/load';
 import { ScriptError } from '@drover/rehearsal/script';
 import { at, post, requestFor, send, stage } from './clients.ts';
 
@@ -31,7 +31,7 @@ test('a script in YAML is read', async () => {
       - { at: 1, fault: status, status: 529, headers: { retry-after: '3' } }
     cache: { tokensMin: 10 }
   `;
-  expect(await parseScript(text, 'x.yaml')).toEqual({
+  expect(await parseRehearsalScript(text, 'x.yaml')).toEqual({
     answers: [
       { text: 'hello' },
       { when: { text: '/bye/i' }, text: { repeat: 'bye ', times: 2 }, fault: ['crlf', { fault: 'cut', after: 1 }] },
@@ -43,8 +43,10 @@ test('a script in YAML is read', async () => {
 });
 
 test('a bare list is read as the answers', async () => {
-  expect(await parseScript('- text: a\n- text: b\n', 'x.yaml')).toEqual({ answers: [{ text: 'a' }, { text: 'b' }] });
-  await expect(parseScript('- text: a\n- txt: b\n', 'x.yaml')).rejects.toThrow(
+  expect(await parseRehearsalScript('- text: a\n- text: b\n', 'x.yaml')).toEqual({
+    answers: [{ text: 'a' }, { text: 'b' }],
+  });
+  await expect(parseRehearsalScript('- text: a\n- txt: b\n', 'x.yaml')).rejects.toThrow(
     new ScriptError("x.yaml:2:3: unknown key 'txt'; did you mean text?"),
   );
 });
@@ -75,7 +77,7 @@ test.each([
   ['answers: [\n', '2:1: Flow sequence in block collection must be sufficiently indented and end with a ]'],
   ['', '1:1: the script has no answers; give `answers` or `agents`'],
 ])('%j is reported with its mistake', async (text, message) => {
-  await expect(parseScript(text, 'x.yaml')).rejects.toThrow(new ScriptError(`x.yaml:${message}`));
+  await expect(parseRehearsalScript(text, 'x.yaml')).rejects.toThrow(new ScriptError(`x.yaml:${message}`));
 });
 
 test('every fault can be named in a file', async () => {
@@ -84,13 +86,13 @@ test('every fault can be named in a file', async () => {
     redirect: { location: 'http://127.0.0.1/' },
   };
   const faults = Object.keys(FAULTS).map((fault) => ({ fault, ...SETTINGS[fault] }));
-  expect(await parseScript(stringify({ answers: [{ fault: faults }] }), 'x.yaml')).toEqual({
+  expect(await parseRehearsalScript(stringify({ answers: [{ fault: faults }] }), 'x.yaml')).toEqual({
     answers: [{ fault: faults }],
   });
 });
 
 test('a script may repeat values by aliases, but not expand without bound', async () => {
-  expect(await parseScript('answers: [&a { text: hi }, *a]', 'x.yaml')).toEqual({
+  expect(await parseRehearsalScript('answers: [&a { text: hi }, *a]', 'x.yaml')).toEqual({
     answers: [{ text: 'hi' }, { text: 'hi' }],
   });
   const level = (at: number) =>
@@ -98,20 +100,20 @@ test('a script may repeat values by aliases, but not expand without bound', asyn
       .fill(`*l${at - 1}`)
       .join(', ')}]\n`;
   const bomb = `keys:\n  - &l0 [${Array(10).fill('x').join(', ')}]\n${[1, 2, 3, 4, 5, 6, 7, 8].map(level).join('')}`;
-  await expect(parseScript(bomb, 'x.yaml')).rejects.toThrow(
+  await expect(parseRehearsalScript(bomb, 'x.yaml')).rejects.toThrow(
     /^x\.yaml:\d+:\d+: the aliases make more than 100000 values; use fewer/,
   );
-  await expect(parseScript('answers: &a [*a]', 'x.yaml')).rejects.toThrow(
+  await expect(parseRehearsalScript('answers: &a [*a]', 'x.yaml')).rejects.toThrow(
     new ScriptError('x.yaml:1:14: the alias *a stands inside its own anchor'),
   );
 });
 
 test('a missing script, and one that exports nothing, are reported', async () => {
-  await expect(loadScript('/no/such/script.yaml')).rejects.toThrow(
+  await expect(loadRehearsalScript('/no/such/script.yaml')).rejects.toThrow(
     /^\/no\/such\/script\.yaml:1:1: cannot be read: ENOENT.*; name a script that exists$/,
   );
   const path = await fileOf('empty.mjs', 'export const answers = [];');
-  await expect(loadScript(path)).rejects.toThrow(
+  await expect(loadRehearsalScript(path)).rejects.toThrow(
     `${path}:1:1: exports no script; write \`export default { answers: [...] }\``,
   );
 });
@@ -121,7 +123,7 @@ test.each([
   ['a list of answers', 'export default [{ text: "hi" }];'],
   ['a function', 'export default ({ text }) => (text === "go" ? { text: "hi" } : undefined);'],
 ])('a module exports %s', async (_, code) => {
-  const { server } = await stage(await loadScript(await fileOf('script.mjs', code)));
+  const { server } = await stage(await loadRehearsalScript(await fileOf('script.mjs', code)));
   expect(at((await post(server, 'openai-chat', requestFor('openai-chat'))).json, 'choices.0.message.content')).toBe(
     'hi',
   );
@@ -134,7 +136,7 @@ test('there are examples', () => {
 });
 
 test.each(examples)('%s can be played', async (path) => {
-  const { server } = await stage(await loadScript(path));
+  const { server } = await stage(await loadRehearsalScript(path));
   const ask = () => send(server, 'anthropic', { body: requestFor('anthropic', {}, 'You are the coordinator') });
   // Some examples break on purpose.
   for (let n = 0; n < 4; n++)
@@ -146,7 +148,7 @@ test.each(examples)('%s can be played', async (path) => {
 });
 
 test('the workers of the example take the same steps concurrently', async () => {
-  const { server } = await stage(await loadScript('examples/rehearsal/coordinator-and-workers.yaml'));
+  const { server } = await stage(await loadRehearsalScript('examples/rehearsal/coordinator-and-workers.yaml'));
   const step = async (task: string, steps: number): Promise<unknown> => {
     const behind = Array.from({ length: steps }, (_, index) => [
       { role: 'assistant', content: [{ type: 'tool_use', id: `c${index}`, name: 'grep', input: {} }] },

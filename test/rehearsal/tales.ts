@@ -1,7 +1,7 @@
 // The result of a faulty answer as a client sees it, in one line.
 
-import { FAULTS, factsOf, type Fault, type FaultLevel, type FaultName } from '@drover/rehearsal/faults/fault';
-import { shown, type Json, type JsonObject } from '@drover/rehearsal/json';
+import { FAULTS, factsOfFault, type Fault, type FaultLevel, type FaultName } from '@drover/rehearsal/faults/fault';
+import { showRehearsalValue, type Json, type JsonObject } from '@drover/rehearsal/json';
 import type { Answer } from '@drover/rehearsal/script';
 import type { Api } from '@drover/rehearsal/wire/wire';
 import { at, dataIn, requestFor, send, stage, textAt } from './clients.ts';
@@ -18,7 +18,8 @@ const SETTINGS: Partial<Record<FaultName, JsonObject>> = {
 };
 
 export const faultOf = (name: FaultName): Fault => ({ fault: name, ...SETTINGS[name] }) as Fault;
-export const named = (level: FaultLevel): readonly FaultName[] => NAMES.filter((name) => factsOf(name).level === level);
+export const named = (level: FaultLevel): readonly FaultName[] =>
+  NAMES.filter((name) => factsOfFault(name).level === level);
 
 const STALLS: readonly (FaultName | undefined)[] = [
   'no-headers',
@@ -81,14 +82,14 @@ function told(event: Json): string {
     typeof delta === 'object'
       ? Object.entries((delta ?? {}) as JsonObject).map(([key, value]) => (UNTOLD.has(key) ? '' : (value ?? '')))
       : [delta];
-  const facts = [type, ...TOLD.map((path) => textAt(event, path)), ...pieces.map((piece) => shown(piece))];
+  const facts = [type, ...TOLD.map((path) => textAt(event, path)), ...pieces.map((piece) => showRehearsalValue(piece))];
   return facts
     .filter((fact) => fact !== '' && fact !== '{}')
     .join(' ')
     .replaceAll(/(call|toolu)_\w{24}/g, 'ID');
 }
 
-const firstApi = (name: FaultName): Api => factsOf(name).apis[0] ?? 'anthropic';
+const firstApi = (name: FaultName): Api => factsOfFault(name).apis[0] ?? 'anthropic';
 
 /** A client's view of an answer with this fault, and its end, in one line. */
 export async function tale(name: FaultName, api = firstApi(name)): Promise<string> {

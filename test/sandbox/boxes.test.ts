@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { keepProcessBoxes } from '@drover/core/tools/process/boxes';
 import { childProcessEnvironment } from '@drover/core/tools/process/environment';
-import { unsealPaths } from '@drover/sandbox/seal';
+import { unsealSandboxPaths } from '@drover/sandbox/seal';
 import { expect, onTestFinished, test } from 'vitest';
 import { openLauncher } from '../../bin/run/open-launcher.ts';
 import { processesWith } from '../cli/program.ts';
@@ -155,12 +155,12 @@ inSandbox('a sandbox started ahead', (system) => {
     await runInside(one, 'echo one > /tmp/mine');
     await runInside(two, 'echo two > /tmp/mine');
     one.close();
-    unsealPaths(one.policy.folder);
+    unsealSandboxPaths(one.policy.folder);
     const { output } = await runInside(two, 'cat /tmp/mine; echo bad > .envrc/run');
     expect(output).toContain('two\n');
     expect(readdirSync(root)).toEqual(['.envrc']);
     expect(readdirSync(join(root, '.envrc'))).toEqual([]);
-    unsealPaths(two.policy.folder);
+    unsealSandboxPaths(two.policy.folder);
   });
 
   test('none is left by a drover that was killed', async () => {

@@ -11,16 +11,16 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { bubblewrapArguments, mounts } from '@drover/sandbox/linux/bubblewrap';
+import { bubblewrapArguments, bubblewrapMounts } from '@drover/sandbox/linux/bubblewrap';
 import type { SandboxPolicy } from '@drover/sandbox/policy';
-import { unsealPaths } from '@drover/sandbox/seal';
+import { unsealSandboxPaths } from '@drover/sandbox/seal';
 import { expect, test } from 'vitest';
 import { sandboxProjectView } from '../../bin/sandbox/project-view.ts';
 import { box, inSandbox, runInside, temporary } from '../support/sandbox/box.ts';
 import { POLICY } from '../support/sandbox/policy.ts';
 
 const shown = (policy: Partial<SandboxPolicy>) =>
-  mounts({ ...POLICY, ...policy }).map(({ kind, from, at }) => `${kind} ${from} ${at}`);
+  bubblewrapMounts({ ...POLICY, ...policy }).map(({ kind, from, at }) => `${kind} ${from} ${at}`);
 
 test('the arguments of a policy come in the order in which they are mounted', () => {
   expect(bubblewrapArguments({ ...POLICY, proxy: { socket: '/s/proxy', rules: [] } }).join(' ')).toBe(
@@ -59,7 +59,7 @@ test('parents are mounted before what is in them', () => {
 test('at one path hidden wins over sealed, then writable, then readable', () => {
   const path = '/w/project/a';
   const kinds = (policy: Partial<SandboxPolicy>) =>
-    mounts({ ...POLICY, ...policy })
+    bubblewrapMounts({ ...POLICY, ...policy })
       .filter(({ at }) => at === path)
       .map(({ kind }) => kind);
   expect(kinds({ hidden: [path], sealed: [path], writable: [path], readable: [path] })).toEqual(['hidden']);
@@ -141,7 +141,7 @@ inSandbox('mounts of a running command', (system) => {
       'echo x > .envrc; mkdir .husky/x; rmdir .envrc; mv .husky h; ln -sfn / .envrc; true',
     );
     expect(output.split('\n').filter((line) => line !== '').length).toBeGreaterThanOrEqual(5);
-    unsealPaths(here.policy.folder);
+    unsealSandboxPaths(here.policy.folder);
     expect(readdirSync(root)).toEqual([]);
   });
 
@@ -168,7 +168,7 @@ inSandbox('mounts of a running command', (system) => {
     expect(exitCode).toBe(0);
     expect(readlinkSync(join(root, '.husky'))).toBe('hooks');
     expect((await runInside(here, 'echo evil > hooks/pre-commit')).output).toMatch(/Read-only file system/);
-    unsealPaths(here.policy.folder);
+    unsealSandboxPaths(here.policy.folder);
     expect(readdirSync(root).map((name) => name.replace(/\d+$/, ''))).toEqual(['.husky', '.husky.replaced-', 'hooks']);
   });
 
@@ -180,7 +180,7 @@ inSandbox('mounts of a running command', (system) => {
     writeFileSync(join(root, 'deep', '.envrc'), 'as it was\n');
     const here = box(system, { root, sealed: sandboxProjectView(root).sealed });
     await runInside(here, 'rm -f lib/.git; mv lib other; mkdir -p lib/.git; echo evil > deep/.envrc; true');
-    unsealPaths(here.policy.folder);
+    unsealSandboxPaths(here.policy.folder);
     expect(readFileSync(join(root, 'lib', '.git'), 'utf8')).toBe('gitdir: ../.git/modules/lib\n');
     expect(readFileSync(join(root, 'deep', '.envrc'), 'utf8')).toBe('as it was\n');
   });

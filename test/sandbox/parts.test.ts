@@ -12,18 +12,18 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { etcFolder } from '@drover/sandbox/linux/etc';
-import { hintsFor } from '@drover/sandbox/hints';
-import { prelude } from '@drover/sandbox/linux/limits';
-import { sealPaths, unsealPaths } from '@drover/sandbox/seal';
-import { confine } from '@drover/sandbox/sandbox';
+import { sandboxEtcFolder } from '@drover/sandbox/linux/etc';
+import { sandboxHintsFor } from '@drover/sandbox/hints';
+import { sandboxLimitsPrelude } from '@drover/sandbox/linux/limits';
+import { sealSandboxPaths, unsealSandboxPaths } from '@drover/sandbox/seal';
+import { confineScript } from '@drover/sandbox/sandbox';
 import { findToolchains } from '@drover/sandbox/toolchains';
 import { expect, test } from 'vitest';
 import { POLICY } from '../support/sandbox/policy.ts';
 import { temporary } from '../support/sandbox/box.ts';
 
 test('the prelude sets every limit and closes inherited descriptors', () => {
-  expect(prelude(POLICY.system.limits)).toBe(
+  expect(sandboxLimitsPrelude(POLICY.system.limits)).toBe(
     '{ ulimit -u 64; ulimit -d 307200; ulimit -f 1024; ulimit -n 256; ulimit -t 60; ulimit -c 0; ' +
       'for fd in /proc/self/fd/*; do fd=${fd##*/}; [ $fd -gt 2 ] && eval "exec $fd>&-"; done; unset fd; } 2>/dev/null; ',
   );
@@ -31,11 +31,11 @@ test('the prelude sets every limit and closes inherited descriptors', () => {
 
 test('a command starts in the sandbox’s places after joining its control groups', () => {
   const env = { PATH: '/usr/bin', HOME: '/elsewhere', TMPDIR: '/elsewhere', KEPT: 'yes' };
-  const { file, args, env: inner, files, report } = confine({ ...POLICY, groups: ['/g/one', '/g/two'] }, env);
+  const { file, args, env: inner, files, report } = confineScript({ ...POLICY, groups: ['/g/one', '/g/two'] }, env);
   expect({ file, files, report }).toEqual({ file: '/bin/sh', files: ['/s/filter'], report: true });
   expect(args.slice(2, 7)).toEqual(['drover', '/g/one', '/g/two', '--', '/usr/bin/bwrap']);
   expect(args.slice(-3, -1)).toEqual(['/bin/bash', '-c']);
-  expect(args.at(-1)).toContain(prelude(POLICY.system.limits));
+  expect(args.at(-1)).toContain(sandboxLimitsPrelude(POLICY.system.limits));
   expect(inner).toMatchObject({
     PATH: '/usr/bin:/n/bin',
     HOME: '/h/person',
@@ -56,7 +56,7 @@ function everyFile(folder: string): readonly string[] {
 test.runIf(existsSync('/etc/passwd'))(
   'the copy of /etc holds no password, no key and nothing that others may not read',
   () => {
-    const folder = etcFolder(temporary());
+    const folder = sandboxEtcFolder(temporary());
     expect(
       readdirSync(folder).filter((name) => /^(g?shadow-?|sudoers|ssh|cron|NetworkManager|docker)/.test(name)),
     ).toEqual([]);
@@ -72,9 +72,13 @@ test.runIf(existsSync('/etc/passwd'))(
 
 test('the copy of /etc is made once', () => {
   const state = temporary();
-  const folder = etcFolder(state);
+  const folder = sandboxEtcFolder(state);
   const { ino } = statSync(folder);
-  expect([etcFolder(state), statSync(etcFolder(state)).ino, readdirSync(state).length]).toEqual([folder, ino, 1]);
+  expect([sandboxEtcFolder(state), statSync(sandboxEtcFolder(state)).ino, readdirSync(state).length]).toEqual([
+    folder,
+    ino,
+    1,
+  ]);
 });
 
 function person(): { readonly home: string; readonly tree: (...paths: readonly string[]) => void } {
@@ -149,29 +153,29 @@ test('placeholders stay until the last session that needs them has ended', () =>
   const folder = temporary();
   const [missing, present] = [join(folder, '.envrc'), join(folder, '.git')];
   mkdirSync(present);
-  for (const holder of ['a', 'b', 'a']) sealPaths(holder, [missing, present]);
-  unsealPaths('a');
+  for (const holder of ['a', 'b', 'a']) sealSandboxPaths(holder, [missing, present]);
+  unsealSandboxPaths('a');
   expect(lstatSync(missing).isDirectory()).toBe(true);
-  unsealPaths('b');
+  unsealSandboxPaths('b');
   expect(readdirSync(folder)).toEqual(['.git']);
 });
 
 test('a placeholder that the user filled stays', () => {
   const folder = temporary();
   const path = join(folder, '.husky');
-  sealPaths('a', [path]);
+  sealSandboxPaths('a', [path]);
   writeFileSync(join(path, 'pre-commit'), 'mine');
-  unsealPaths('a');
+  unsealSandboxPaths('a');
   expect(readdirSync(path)).toEqual(['pre-commit']);
 });
 
 test('a missing placeholder is not a failure', () => {
   const folder = temporary();
   const path = join(folder, 'x');
-  sealPaths('a', [path]);
+  sealSandboxPaths('a', [path]);
   rmdirSync(path);
-  unsealPaths('a');
-  unsealPaths('a');
+  unsealSandboxPaths('a');
+  unsealSandboxPaths('a');
   expect(readdirSync(folder)).toEqual([]);
 });
 
@@ -192,14 +196,14 @@ test.each([
     '/w/project/lib/x is read-only in the sandbox; if the work needs it, the user can allow it with --writable PATH',
   ],
 ])('a hint follows from: %s', (output, hint) => {
-  expect(hintsFor(output, 'true', POLICY)).toEqual([hint]);
+  expect(sandboxHintsFor(output, 'true', POLICY)).toEqual([hint]);
 });
 
 test('a hint takes the host from the command where the output names none', () => {
   const output = 'curl: (56) CONNECT tunnel failed, response 403';
-  expect(hintsFor(output, 'curl https://far.example.com/x', POLICY)).toEqual([`${OFFLINE} far.example.com`]);
+  expect(sandboxHintsFor(output, 'curl https://far.example.com/x', POLICY)).toEqual([`${OFFLINE} far.example.com`]);
 });
 
 test('no hint follows from other failures', () => {
-  expect(hintsFor('1 test failed\nAssertionError: expected 1 to be 2\n', 'true', POLICY)).toEqual([]);
+  expect(sandboxHintsFor('1 test failed\nAssertionError: expected 1 to be 2\n', 'true', POLICY)).toEqual([]);
 });

@@ -1,7 +1,7 @@
 // The profile for macOS, as text. Its effect can be seen only on a Mac.
 
 import { seatbeltProfile } from '@drover/sandbox/seatbelt';
-import { confine, hasStarted } from '@drover/sandbox/sandbox';
+import { confineScript, hasSandboxStarted } from '@drover/sandbox/sandbox';
 import { expect, test } from 'vitest';
 import { POLICY } from '../support/sandbox/policy.ts';
 
@@ -58,7 +58,7 @@ test('sandbox-exec is given the profile and the command', () => {
     ...POLICY,
     system: { ...POLICY.system, backend: 'seatbelt' as const, program: '/usr/bin/sandbox-exec' },
   };
-  const { file, args, files, report } = confine(policy, {});
+  const { file, args, files, report } = confineScript(policy, {});
   expect({ file, first: args.slice(0, 4), files, report }).toEqual({
     file: '/usr/bin/sandbox-exec',
     first: ['-p', seatbeltProfile(policy), '/bin/bash', '-c'],
@@ -68,7 +68,7 @@ test('sandbox-exec is given the profile and the command', () => {
 });
 
 test('only an exit code in the report says that a command was started', () => {
-  expect(['', '{ "child-pid": 7 }\n', '{ "child-pid": 7 }\n{ "exit-code": 0 }\n'].map(hasStarted)).toEqual([
+  expect(['', '{ "child-pid": 7 }\n', '{ "child-pid": 7 }\n{ "exit-code": 0 }\n'].map(hasSandboxStarted)).toEqual([
     false,
     false,
     true,

@@ -3,8 +3,8 @@
 
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { callingProgram } from '@drover/sandbox/linux/elf';
-import { filterProgram } from '@drover/sandbox/linux/seccomp';
+import { elfCallingProgram } from '@drover/sandbox/linux/elf';
+import { seccompFilterProgram } from '@drover/sandbox/linux/seccomp';
 import { type Architecture, CLONE, CLONE3, MODE_CALLS, OPENAT2, REFUSED, SOCKET } from '@drover/sandbox/linux/syscalls';
 import { describe, expect, test } from 'vitest';
 import { verdictOn } from '../support/sandbox/bpf.ts';
@@ -37,7 +37,7 @@ const O_CREAT = 0x40;
 const O_TMPFILE = 0x40_0000;
 
 test('the program for arm64 makes its call and exits with the error', () => {
-  const code = callingProgram('arm64', 172, 0x1234_5678).subarray(120);
+  const code = elfCallingProgram('arm64', 172, 0x1234_5678).subarray(120);
   const words = Array.from({ length: code.length / 4 }, (_, at) => code.readUInt32LE(at * 4).toString(16));
   expect(words).toEqual([
     'd28acf00', // movz x0, 0x5678
@@ -69,7 +69,7 @@ const MUST_FAIL: Readonly<Record<Architecture, readonly number[]>> = {
 };
 
 describe.each(['x64', 'arm64'] as const)('the filter for %s', (architecture) => {
-  const program = filterProgram(architecture);
+  const program = seccompFilterProgram(architecture);
   const arch = ARCH[architecture];
   const on = (number: number, ...given: readonly number[]) => verdictOn(program, { arch, number, arguments: given });
 
@@ -132,7 +132,7 @@ describe.each(['x64', 'arm64'] as const)('the filter for %s', (architecture) => 
 });
 
 test('x32 calls fail with ENOSYS on x64', () => {
-  const program = filterProgram('x64');
+  const program = seccompFilterProgram('x64');
   const verdicts = [0, 56, 101, 272, 512, 547].map((number) =>
     verdictOn(program, { arch: ARCH.x64, number: 0x4000_0000 | number }),
   );
@@ -178,14 +178,14 @@ inSandbox('real calls inside the sandbox', (system) => {
     const names = Object.keys(REFUSED);
     const programs = Object.entries(REFUSED).map(([name, numbers]) => [
       name,
-      callingProgram(architecture, numbers[architecture]),
+      elfCallingProgram(architecture, numbers[architecture]),
     ]);
     const refused = await errors(Object.fromEntries(programs) as Record<string, Buffer>);
     expect(refused).toEqual(Object.fromEntries(names.map((name) => [name, 1])));
   });
 
   test('namespaces, AF_VSOCK and clone3 are refused, and harmless calls are not', async () => {
-    const call = (number: number, argument = 0) => callingProgram(architecture, number, argument);
+    const call = (number: number, argument = 0) => elfCallingProgram(architecture, number, argument);
     const namespaces = Object.entries(NAMESPACES).map(
       ([name, flag]) => [name, call(CLONE[architecture], flag | 17)] as const,
     );
@@ -218,7 +218,7 @@ inSandbox('real calls inside the sandbox', (system) => {
   });
 
   test.runIf(architecture === 'x64')('a call of the 32-bit interface ends its process', async () => {
-    const getpid = callingProgram('x64', 20);
+    const getpid = elfCallingProgram('x64', 20);
     const at = getpid.indexOf(Buffer.from('0f05', 'hex'));
     getpid.set(Buffer.from('cd80', 'hex'), at);
     const SIGSYS = 31;

@@ -5,7 +5,7 @@ import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { openSandbox } from '@drover/sandbox/open';
-import { confine } from '@drover/sandbox/sandbox';
+import { confineScript } from '@drover/sandbox/sandbox';
 import { expect, test } from 'vitest';
 import { processesWith } from '../cli/program.ts';
 import { box, FOUND, inSandbox, runInside, runOutside, temporary } from '../support/sandbox/box.ts';
@@ -49,7 +49,7 @@ inSandbox('a command in the sandbox', (system) => {
     writeFileSync(secret, 'a secret\n');
     const script =
       'for n in 3 4 5 6 7 8 9; do cat <&$n; echo evil >&$n; done; for f in /proc/*/fd/*; do [ -f $f ] && cat $f; done; echo tried';
-    const { file, args, env, files } = confine(policy, { PATH: '/usr/bin:/bin' });
+    const { file, args, env, files } = confineScript(policy, { PATH: '/usr/bin:/bin' });
     const open = [
       ...files.map((path) => openSync(path, 'r')),
       openSync('/dev/null', 'w'),

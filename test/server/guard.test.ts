@@ -2,7 +2,7 @@
 
 import { readFile, readdir } from 'node:fs/promises';
 import { journalPath } from '@drover/core/journal/session-journal';
-import { hostsAt, isSame } from '@drover/server/http/guard';
+import { httpHostsAt, isSameHttpSecret } from '@drover/server/http/guard';
 import { Tickets } from '@drover/server/http/ticket';
 import { expect, test } from 'vitest';
 import { raw, type RawAnswer, request } from '../support/serve/raw-http.ts';
@@ -221,21 +221,21 @@ test('a ticket works once, and a wrong one never', async () => {
 });
 
 test('secrets are equal only if the whole texts are equal', () => {
-  expect([isSame('abc', 'abc'), isSame('abc', 'abd'), isSame('abc', 'ab'), isSame('abc', '')]).toEqual([
-    true,
-    false,
-    false,
-    false,
-  ]);
+  expect([
+    isSameHttpSecret('abc', 'abc'),
+    isSameHttpSecret('abc', 'abd'),
+    isSameHttpSecret('abc', 'ab'),
+    isSameHttpSecret('abc', ''),
+  ]).toEqual([true, false, false, false]);
 });
 
 test('the names of a server are its addresses, not any name that resolves to it', () => {
   const local = ['127.0.0.1:7117', 'localhost:7117', '[::1]:7117'];
-  expect(hostsAt('127.0.0.1', 7117)).toEqual(local);
-  expect(hostsAt('192.0.2.7', 7117)).toEqual([...local, '192.0.2.7:7117']);
-  expect(hostsAt('2001:db8::1', 7117)).toEqual([...local, '[2001:db8::1]:7117']);
-  expect(hostsAt('0.0.0.0', 7117)).toEqual(expect.arrayContaining(['127.0.0.1:7117']));
-  expect(hostsAt('127.0.0.1', 80)).toContain('localhost');
+  expect(httpHostsAt('127.0.0.1', 7117)).toEqual(local);
+  expect(httpHostsAt('192.0.2.7', 7117)).toEqual([...local, '192.0.2.7:7117']);
+  expect(httpHostsAt('2001:db8::1', 7117)).toEqual([...local, '[2001:db8::1]:7117']);
+  expect(httpHostsAt('0.0.0.0', 7117)).toEqual(expect.arrayContaining(['127.0.0.1:7117']));
+  expect(httpHostsAt('127.0.0.1', 80)).toContain('localhost');
 });
 
 test('ids of one session open nothing of another', async () => {

@@ -9,7 +9,7 @@ import { foldSessionHistory } from '@drover/core/journal/history';
 import type { JsonObject } from '@drover/protocol/json';
 import type { Message } from '@drover/protocol/messages';
 import { parsePermissionRule } from '@drover/core/permission/rules';
-import { runTask } from '@drover/worker/task';
+import { runWorkerTask } from '@drover/worker/task';
 import type { Answer, Script } from '@drover/rehearsal/script';
 import { expect, test } from 'vitest';
 import { never, rehearsal } from '../support/agent.ts';
@@ -40,7 +40,7 @@ test('a task in this thread and one in a worker thread have equal events and out
     outputFolder: hereSpec.outputFolder,
   });
 
-  const outcome = await runTask(hereSpec, here.link, never);
+  const outcome = await runWorkerTask(hereSpec, here.link, never);
   expect(await readFile(join(hereSpec.workspace, 'a.txt'), 'utf8')).toBe('hello\n');
   await rm(join(hereSpec.workspace, 'a.txt'));
   expect(await poolOf().run(thereSpec, there.link, never)).toEqual(outcome);
@@ -72,7 +72,7 @@ test('a task in this thread and one in a worker thread have equal events and out
 
 test('a worker’s events carry their turn and step', async () => {
   const { link, told } = listener();
-  await runTask(await taskOn(await rehearsal(WRITES), 'write a.txt'), link, never);
+  await runWorkerTask(await taskOn(await rehearsal(WRITES), 'write a.txt'), link, never);
   const kinds = new Set(['session_start', 'message_end', 'tool_execution_end', 'usage', 'done', 'session_end']);
   const places = told.filter(({ event }) => kinds.has(event.type)).map(({ event, at }) => [event.type, at]);
   const step = (number: number) => ({ turn: 1, step: number });
@@ -107,7 +107,7 @@ test('a worker is refused plans, and a reading task also writes; it may continue
   });
   const spec = await taskOn(server, 'look', { mode: 'read' });
   const run = listener();
-  expect(await runTask(spec, run.link, never)).toMatchObject({ status: 'finished', summary: 'I only looked.' });
+  expect(await runWorkerTask(spec, run.link, never)).toMatchObject({ status: 'finished', summary: 'I only looked.' });
   const outputs = run.events().flatMap((event) => (event.type === 'tool_execution_end' ? [event] : []));
   outputs.sort((a, b) => a.callIndex - b.callIndex);
   expect(outputs.map(({ name, output, isError }) => [name, isError ? output : 'ok'])).toEqual([
@@ -124,7 +124,7 @@ test('an outcome names the denied calls that stopped the worker', async () => {
   const policy = { rules, yes: false, contained: false };
   const run = async (...answers: readonly Answer[]) => {
     const spec = await taskOn(await rehearsal({ answers }), 'go', { policy });
-    return (await runTask(spec, listener().link, never)).refused;
+    return (await runWorkerTask(spec, listener().link, never)).refused;
   };
   const curl = { calls: [shell('curl -s http://127.0.0.1:9'), shell('ls')] };
   expect(await run(curl, { calls: [shell('curl b'), shell('node c')] }, { text: 'I cannot.' })).toEqual([
@@ -136,7 +136,7 @@ test('an outcome names the denied calls that stopped the worker', async () => {
 
 test('the outcome reports any provider failure', async () => {
   const server = await rehearsal({ answers: [{ text: 'x', fault: { fault: 'status', status: 401 } }] });
-  expect(await runTask(await taskOn(server, 'go'), listener().link, never)).toMatchObject({
+  expect(await runWorkerTask(await taskOn(server, 'go'), listener().link, never)).toMatchObject({
     status: 'failed',
     failure: { kind: 'provider.rejected', status: 401 },
     summary: '',
@@ -150,9 +150,9 @@ test('a stopped task is cancelled; one that reaches its own limit has failed', a
   const stop = new AbortController();
   void run.heard('tool_execution_start').then(() => stop.abort(new DroverError(OUT_OF_TIME)));
   const spec = await taskOn(await rehearsal(sleeping), 'go');
-  expect(await runTask(spec, run.link, stop.signal)).toMatchObject({ status: 'cancelled', failure: OUT_OF_TIME });
+  expect(await runWorkerTask(spec, run.link, stop.signal)).toMatchObject({ status: 'cancelled', failure: OUT_OF_TIME });
   const other = await taskOn(await rehearsal(sleeping), 'go', limited);
-  expect(await runTask(other, listener().link, never)).toMatchObject({
+  expect(await runWorkerTask(other, listener().link, never)).toMatchObject({
     status: 'failed',
     failure: { kind: 'limit.reached', limit: 'time' },
   });
@@ -167,8 +167,8 @@ test('a task begins with its seed: shared bytes first, then its own text', async
     answers: [{ text: 'x', fault: { fault: 'status', status: 400 } }, { text: 'Mine.' }],
   });
   const spec = await taskOn(server, 'your part', { seed });
-  expect((await runTask(spec, listener().link, never)).summary).toBe('');
-  expect((await runTask(spec, listener().link, never)).summary).toBe('Mine.');
+  expect((await runWorkerTask(spec, listener().link, never)).summary).toBe('');
+  expect((await runWorkerTask(spec, listener().link, never)).summary).toBe('Mine.');
   const [one, two] = server.requests.map(
     ({ body }) => body as { readonly messages: readonly { readonly content: unknown }[] },
   );
@@ -208,7 +208,7 @@ test('with a history a task resumes after its last completed step', async () => 
   const server = await rehearsal({ ...WRITES, order: 'conversation' });
   const first = listener();
   const spec = await taskOn(server, 'write a.txt');
-  const whole = await runTask(spec, first.link, never);
+  const whole = await runWorkerTask(spec, first.link, never);
   const records = first.told.map(({ event, at }, seq) => ({ seq, ...at, ...event }) as unknown as JsonObject);
   const answered = (count: number) => records.slice(0, count).filter(isAnswer).length;
   const pool = poolOf({ threadsMax: 1 });
@@ -219,7 +219,7 @@ test('with a history a task resumes after its last completed step', async () => 
     const past = foldSessionHistory(records.slice(0, cut));
     if (past === undefined || past.turn === 0) continue;
     const before = server.requests.length;
-    const run = cut % 5 === 0 ? pool.run : runTask;
+    const run = cut % 5 === 0 ? pool.run : runWorkerTask;
     const outcome = await ended(run({ ...spec, begin: { resume: true }, past }, listener().link, never));
     expect({ status: outcome.status, summary: outcome.summary }).toEqual({
       status: 'finished',
@@ -235,7 +235,7 @@ test('a resumed task knows which calls were refused', async () => {
   const policy = { rules: [parsePermissionRule('shell(curl*)', 'deny')], yes: false, contained: false };
   const spec = await taskOn(await rehearsal({ answers, order: 'conversation' }), 'go', { policy });
   const first = listener();
-  await runTask(spec, first.link, never);
+  await runWorkerTask(spec, first.link, never);
   const records = first.told.map(({ event, at }, seq) => ({ seq, ...at, ...event }) as unknown as JsonObject);
   const counts = new Set<number>();
   for (const cut of records.keys()) {
@@ -243,7 +243,7 @@ test('a resumed task knows which calls were refused', async () => {
     if (typeof type !== 'string' || !KEPT.has(type)) continue;
     const past = foldSessionHistory(records.slice(0, cut + 1));
     if (past === undefined || past.turn === 0) continue;
-    const { refused } = await runTask({ ...spec, begin: { resume: true }, past }, listener().link, never);
+    const { refused } = await runWorkerTask({ ...spec, begin: { resume: true }, past }, listener().link, never);
     counts.add(refused.length);
   }
   expect([...counts]).toEqual([1]);
@@ -259,7 +259,7 @@ test('a task with few large results finishes, and its assignment stays unchanged
     contextTokens: 40_000,
   });
   const spec = await taskOn(server, 'the very assignment', { seed, model: scripted(40_000) });
-  const outcome = await runTask(spec, listener().link, never);
+  const outcome = await runWorkerTask(spec, listener().link, never);
   expect([outcome.status, outcome.summary, outcome.failure]).toEqual(['finished', 'counted', undefined]);
   const last = JSON.stringify(server.requests.at(-1)?.body);
   expect([last.includes('the goal of all'), last.includes('the very assignment')]).toEqual([true, true]);

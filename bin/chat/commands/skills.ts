@@ -2,7 +2,7 @@
 
 import { UsageError } from '@drover/core/errors';
 import { skillBodyForAgent } from '@drover/core/tools/skill';
-import { suggestion } from '@drover/documents/suggestion';
+import { suggestNearestWord } from '@drover/documents/suggestion';
 import type { Chat } from './slash.ts';
 
 export async function useChatSkill({ talk, say }: Chat, name: string): Promise<void> {
@@ -14,7 +14,9 @@ export async function useChatSkill({ talk, say }: Chat, name: string): Promise<v
   const skill = skills.find((each) => each.name === name);
   if (skill === undefined) {
     const names = skills.map((each) => each.name);
-    throw new UsageError(`there is no skill '${name}'${suggestion(name, names) || '; /skill lists what there is'}`);
+    throw new UsageError(
+      `there is no skill '${name}'${suggestNearestWord(name, names) || '; /skill lists what there is'}`,
+    );
   }
   talk.note(skillBodyForAgent(skill));
   return say(`the skill ${name} goes along with your next message`);

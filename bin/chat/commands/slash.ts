@@ -1,7 +1,7 @@
 // Slash commands of a chat, as data.
 
 import { UsageError } from '@drover/core/errors';
-import { suggestion } from '@drover/documents/suggestion';
+import { suggestNearestWord } from '@drover/documents/suggestion';
 import type { JsonObject } from '@drover/protocol/json';
 import type { Surroundings } from '../../session/execution.ts';
 import { wrapText } from '../../views/text/word-wrap.ts';
@@ -115,7 +115,7 @@ export function findSlashCommand(text: string): ((chat: Chat) => Promise<boolean
   const slash = all.find((each) => each.name === name || each.alias === name);
   if (slash === undefined)
     throw new UsageError(
-      `there is no ${typed}${suggestion(typed, names) || '; /help lists what there is'} (a message may begin with a space)`,
+      `there is no ${typed}${suggestNearestWord(typed, names) || '; /help lists what there is'} (a message may begin with a space)`,
     );
   if (rest !== '' && !('takes' in slash && slash.takes !== undefined))
     throw new UsageError(`${typed} takes nothing further`);

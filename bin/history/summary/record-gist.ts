@@ -1,6 +1,6 @@
 // A record of a journal in a few words, for the user.
 
-import { fallbackWords, movedWords, placementWords, type Recorded } from '@drover/protocol/events';
+import { fallbackEventWords, movedEventWords, placementEventWords, type Recorded } from '@drover/protocol/events';
 import type { Message } from '@drover/protocol/messages';
 import { countText, dollarsText, durationText, tokensText } from '../../views/text/figures.ts';
 
@@ -25,10 +25,10 @@ const GISTS: { readonly [Type in Known['type']]?: (record: Extract<Known, { read
   task_message_delivered: () => 'the worker has the message of the user',
   task_start: (record) =>
     `from ${shortCommit(record.base)} in ${record.workspace}${record.host === undefined ? '' : ` on ${record.host}`}`,
-  placement: placementWords,
+  placement: placementEventWords,
   task_end: (record) =>
     `${recordEndingWords(record.status, record.reason ?? record.summary)}${record.again ? '; it is tried again' : ''}`,
-  attempt_moved: movedWords,
+  attempt_moved: movedEventWords,
   merge_start: (record) => `${shortCommit(record.commit)} onto ${shortCommit(record.onto)}`,
   merge_end: (record) =>
     `${recordEndingWords(record.outcome, record.reason)}${record.again ? '; it is tried again' : ''}`,
@@ -68,7 +68,7 @@ const GISTS: { readonly [Type in Known['type']]?: (record: Extract<Known, { read
   awaiting_tool_execution: (record) => record.calls.map(({ summary }) => summary).join(', '),
   usage: (record) => [...tokensText(record.usage), ...recordCostWords(record.requestCost)].join(', '),
   retry: (record) => `${record.reason}; again in ${durationText(record.delayMs)}`,
-  model_fallback: fallbackWords,
+  model_fallback: fallbackEventWords,
   attempt_discarded: ({ reason }) => reason,
   compaction_start: (record) => `${countText(record.tokens)} tokens`,
   compaction_end: (record) => `${countText(record.tokens)} tokens${record.ok ? '' : ', failed'}`,

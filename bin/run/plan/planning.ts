@@ -8,7 +8,7 @@ import { newId } from '@drover/core/ids';
 import { defaultRetry } from '@drover/core/model/retry';
 import { EventRedaction } from '@drover/core/redaction/event-redaction';
 import { coordinatorRoute } from '@drover/core/task/models';
-import { rolesOf, type RunSettings } from '@drover/protocol/run';
+import { modelRolesOfRun, type RunSettings } from '@drover/protocol/run';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { NO_SERVERS } from '@drover/core/tools/served/tool-servers';
 import { endAllChildProcesses } from '@drover/core/tools/process/child';
@@ -32,7 +32,7 @@ export async function makePlan(
   io: Io,
 ): Promise<readonly PlannedTask[] | undefined> {
   // No worker is asked.
-  const { plan } = rolesOf(run);
+  const { plan } = modelRolesOfRun(run);
   const wanted = { ...run, models: { plan, work: plan } };
   await using opened = new AsyncDisposableStack();
   const stop = opened.adopt(

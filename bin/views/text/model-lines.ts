@@ -1,14 +1,14 @@
 // Lines about the models of a run: the roles, the tasks with models of their own, and moves to fallbacks.
 
 import type { RunState } from '@drover/coordinator/view/state';
-import { type ModelRoles, rolesOf } from '@drover/protocol/run';
+import { type ModelRoles, modelRolesOfRun } from '@drover/protocol/run';
 
 const MOVES_MAX = 20;
 
 /** Empty for a run that used one model for everything. */
 export function modelTextLines({ settings, tasks, fallbacks }: RunState): readonly string[] {
   if (settings === undefined) return [];
-  const roles = rolesOf(settings);
+  const roles = modelRolesOfRun(settings);
   const own = [...tasks.values()].flatMap(({ id, plan: { model } }) => (model === undefined ? [] : [{ id, model }]));
   const isPlain = settings.models === undefined && own.length === 0 && fallbacks.length === 0;
   if (isPlain) return [];

@@ -9,10 +9,10 @@
 
 import type { Recorded } from '@drover/protocol/events';
 import type { JsonObject } from '@drover/protocol/json';
-import { type Asked, askJson, askStream, type Fetch, type Server } from './http.ts';
-import { type ClientTools, declared, RemoteCalls } from './remote-calls.ts';
+import { type Asked, askServerForJson, askServerForStream, type Fetch, type Server } from './http.ts';
+import { type ClientTools, declareClientTools, RemoteCalls } from './remote-calls.ts';
 import { ClientSession } from './session.ts';
-import { follow, type Follow, type FollowOptions } from './stream.ts';
+import { followServerEvents, type Follow, type FollowOptions } from './stream.ts';
 import type {
   ExecuteRequest,
   Made,
@@ -51,14 +51,14 @@ export class DroverClient {
   readonly #calls = new RemoteCalls();
 
   constructor(options: ClientOptions) {
-    this.#server = serverOf(options);
+    this.#server = serverOfClient(options);
   }
 
   // ── sessions ────────────────────────────────────────────────────────────────────────────────
 
   /** A session whose tools this process runs, ready to execute. */
   async session({ id, tools = {}, ...wanted }: SessionWanted = {}, signal?: AbortSignal): Promise<ClientSession> {
-    const made = id ?? (await this.createSession({ ...wanted, tools: declared(tools) }, signal)).id;
+    const made = id ?? (await this.createSession({ ...wanted, tools: declareClientTools(tools) }, signal)).id;
     return new ClientSession({ client: this, id: made, tools, calls: this.#calls });
   }
 
@@ -72,7 +72,7 @@ export class DroverClient {
 
   /** Returns the state of a session; with `messages`, at most that many of the last ones. */
   snapshot(id: string, signal?: AbortSignal, { messages }: SnapshotOptions = {}): Promise<SessionSnapshot> {
-    return this.#get(`${sessionPath(id)}${messages === undefined ? '' : `?messages=${messages}`}`, signal);
+    return this.#get(`${clientSessionPath(id)}${messages === undefined ? '' : `?messages=${messages}`}`, signal);
   }
 
   /** The events of one execution, until its turn ends or waits for a remote tool. */
@@ -87,7 +87,11 @@ export class DroverClient {
 
   /** Begins an execution. Its events are those of the session: leaving this stream leaves it running. */
   openExecution(id: string, body: ExecuteRequest, signal?: AbortSignal): Promise<Response> {
-    return askStream(this.#server, { method: 'POST', path: `${sessionPath(id)}/execute`, body, signal }, {});
+    return askServerForStream(
+      this.#server,
+      { method: 'POST', path: `${clientSessionPath(id)}/execute`, body, signal },
+      {},
+    );
   }
 
   /** Every event of a session after `after`, until the signal aborts. */
@@ -96,23 +100,23 @@ export class DroverClient {
   }
 
   follow(id: string, options: Omit<Follow, 'connect'>): AsyncGenerator<Recorded> {
-    return this.#follow(`${sessionPath(id)}/events`, options);
+    return this.#follow(`${clientSessionPath(id)}/events`, options);
   }
 
   deliver(id: string, results: readonly RemoteResult[], signal?: AbortSignal): Promise<ResultsTaken> {
-    return this.#post<ResultsTaken>(`${sessionPath(id)}/tool-results`, { results }, signal);
+    return this.#post<ResultsTaken>(`${clientSessionPath(id)}/tool-results`, { results }, signal);
   }
 
   async cancel(id: string, signal?: AbortSignal): Promise<void> {
-    await this.#post(`${sessionPath(id)}/cancel`, {}, signal);
+    await this.#post(`${clientSessionPath(id)}/cancel`, {}, signal);
   }
 
   async answer(id: string, requestId: string, answer: PermissionAnswer, signal?: AbortSignal): Promise<void> {
-    await this.#post(`${sessionPath(id)}/permissions/${encodeURIComponent(requestId)}`, answer, signal);
+    await this.#post(`${clientSessionPath(id)}/permissions/${encodeURIComponent(requestId)}`, answer, signal);
   }
 
   async deleteSession(id: string, signal?: AbortSignal): Promise<void> {
-    await this.#ask({ method: 'DELETE', path: sessionPath(id), signal });
+    await this.#ask({ method: 'DELETE', path: clientSessionPath(id), signal });
   }
 
   // ── runs ────────────────────────────────────────────────────────────────────────────────────
@@ -126,61 +130,61 @@ export class DroverClient {
   }
 
   run(id: string, signal?: AbortSignal): Promise<RunSnapshot> {
-    return this.#get(runPath(id), signal);
+    return this.#get(clientRunPath(id), signal);
   }
 
   /** Every event of a run after `after`, until the run has ended. */
   runEvents(id: string, options: FollowOptions = {}): AsyncGenerator<Recorded> {
     const isOver = async (signal: AbortSignal) => !(await this.run(id, signal)).live;
-    return this.#follow(`${runPath(id)}/events`, { ...options, isOver });
+    return this.#follow(`${clientRunPath(id)}/events`, { ...options, isOver });
   }
 
   diff(id: string, task: string, signal?: AbortSignal): Promise<TaskDiff> {
-    return this.#get(`${taskPath(id, task)}/diff`, signal);
+    return this.#get(`${clientTaskPath(id, task)}/diff`, signal);
   }
 
   resumeRun(id: string, wanted: RunResume = {}, signal?: AbortSignal): Promise<Made> {
-    return this.#post<Made>(`${runPath(id)}/resume`, wanted, signal);
+    return this.#post<Made>(`${clientRunPath(id)}/resume`, wanted, signal);
   }
 
   retryRun(id: string, wanted: RunRetry = {}, signal?: AbortSignal): Promise<Made> {
-    return this.#post<Made>(`${runPath(id)}/retry`, wanted, signal);
+    return this.#post<Made>(`${clientRunPath(id)}/retry`, wanted, signal);
   }
 
   /** Sends a message to the worker of a task, which reads it at its next step. */
   async messageTask(id: string, { task, text }: { readonly task: string; readonly text: string }): Promise<void> {
-    await this.#post(`${taskPath(id, task)}/messages`, { text }, undefined);
+    await this.#post(`${clientTaskPath(id, task)}/messages`, { text }, undefined);
   }
 
   async cancelTask(id: string, task: string): Promise<void> {
-    await this.#post(`${taskPath(id, task)}/cancel`, {}, undefined);
+    await this.#post(`${clientTaskPath(id, task)}/cancel`, {}, undefined);
   }
 
   /** While paused, no attempt of a run starts. */
   async pauseRun(id: string, paused: boolean): Promise<void> {
-    await this.#post(`${runPath(id)}/pause`, { paused }, undefined);
+    await this.#post(`${clientRunPath(id)}/pause`, { paused }, undefined);
   }
 
   mergeRun(id: string, wanted: RunMerge = {}, signal?: AbortSignal): Promise<RunDelivered> {
-    return this.#post<RunDelivered>(`${runPath(id)}/merge`, wanted, signal);
+    return this.#post<RunDelivered>(`${clientRunPath(id)}/merge`, wanted, signal);
   }
 
   /** Returns all landed work as a patch. */
   runDiff(id: string, signal?: AbortSignal): Promise<RunDiff> {
-    return this.#get(`${runPath(id)}/diff`, signal);
+    return this.#get(`${clientRunPath(id)}/diff`, signal);
   }
 
   /** Answers the plan that waits for approval. */
   async answerPlan(id: string, answer: PlanAnswer, signal?: AbortSignal): Promise<void> {
-    await this.#post(`${runPath(id)}/plan`, answer, signal);
+    await this.#post(`${clientRunPath(id)}/plan`, answer, signal);
   }
 
   async answerRun(id: string, requestId: string, answer: PermissionAnswer, signal?: AbortSignal): Promise<void> {
-    await this.#post(`${runPath(id)}/permissions/${encodeURIComponent(requestId)}`, answer, signal);
+    await this.#post(`${clientRunPath(id)}/permissions/${encodeURIComponent(requestId)}`, answer, signal);
   }
 
   async cancelRun(id: string, signal?: AbortSignal): Promise<void> {
-    await this.#post(`${runPath(id)}/cancel`, {}, signal);
+    await this.#post(`${clientRunPath(id)}/cancel`, {}, signal);
   }
 
   // ── the server ──────────────────────────────────────────────────────────────────────────────
@@ -200,8 +204,12 @@ export class DroverClient {
 
   #follow(path: string, options: Omit<Follow, 'connect'>): AsyncGenerator<Recorded> {
     const connect = (after: number, signal: AbortSignal) =>
-      askStream(this.#server, { method: 'GET', path, signal }, after > 0 ? { 'last-event-id': String(after) } : {});
-    return follow({ ...options, connect });
+      askServerForStream(
+        this.#server,
+        { method: 'GET', path, signal },
+        after > 0 ? { 'last-event-id': String(after) } : {},
+      );
+    return followServerEvents({ ...options, connect });
   }
 
   #get<Answer>(path: string, signal: AbortSignal | undefined): Promise<Answer> {
@@ -214,29 +222,31 @@ export class DroverClient {
 
   // Client and server share the types of wire.ts, and the server validates its answers.
   async #ask<Answer>(asked: Asked): Promise<Answer> {
-    return (await askJson(this.#server, asked)) as Answer;
+    return (await askServerForJson(this.#server, asked)) as Answer;
   }
 }
 
 /** Exchanges the one-time ticket of an address for the token. */
-export async function tokenFor(ticket: string, options: Omit<ClientOptions, 'token'>): Promise<string> {
+export async function exchangeTicketForToken(ticket: string, options: Omit<ClientOptions, 'token'>): Promise<string> {
   const asked = { method: 'POST', path: '/v1/ticket', body: { ticket }, signal: undefined } as const;
-  const { token } = (await askJson(serverOf({ ...options, token: '' }), asked)) as { readonly token: string };
+  const { token } = (await askServerForJson(serverOfClient({ ...options, token: '' }), asked)) as {
+    readonly token: string;
+  };
   return token;
 }
 
-function serverOf({ baseUrl, token, fetch = globalThis.fetch }: ClientOptions): Server {
+function serverOfClient({ baseUrl, token, fetch = globalThis.fetch }: ClientOptions): Server {
   return { baseUrl: baseUrl.replace(/\/+$/, ''), token, fetch };
 }
 
-function sessionPath(id: string): string {
+function clientSessionPath(id: string): string {
   return `/v1/sessions/${encodeURIComponent(id)}`;
 }
 
-function taskPath(run: string, task: string): string {
-  return `${runPath(run)}/tasks/${encodeURIComponent(task)}`;
+function clientTaskPath(run: string, task: string): string {
+  return `${clientRunPath(run)}/tasks/${encodeURIComponent(task)}`;
 }
 
-function runPath(id: string): string {
+function clientRunPath(id: string): string {
   return `/v1/runs/${encodeURIComponent(id)}`;
 }

@@ -1,6 +1,6 @@
 // One request and its response: adds the token, applies bounds and throws refusals as DroverProblem.
 
-import { DroverProblem, problemOf } from './problem.ts';
+import { DroverProblem, problemOfServer } from './problem.ts';
 
 const REQUEST_MS_MAX = 60_000;
 const BODY_BYTES_MAX = 256 * 1024 * 1024;
@@ -17,16 +17,20 @@ export type Asked = {
 };
 
 /** Sends a request and returns the JSON of the response; undefined if it has no body. */
-export async function askJson(server: Server, asked: Asked): Promise<unknown> {
+export async function askServerForJson(server: Server, asked: Asked): Promise<unknown> {
   const timeout = AbortSignal.timeout(REQUEST_MS_MAX);
   const signal = asked.signal === undefined ? timeout : AbortSignal.any([asked.signal, timeout]);
-  const body = await bodyOf(await ask(server, { ...asked, signal }, {}));
+  const body = await readServerBody(await askServer(server, { ...asked, signal }, {}));
   return body === '' ? undefined : JSON.parse(body);
 }
 
 /** Opens a stream. The caller must read its body to the end or cancel it. */
-export async function askStream(server: Server, asked: Asked, headers: Record<string, string>): Promise<Response> {
-  const response = await ask(server, asked, { accept: 'text/event-stream', ...headers });
+export async function askServerForStream(
+  server: Server,
+  asked: Asked,
+  headers: Record<string, string>,
+): Promise<Response> {
+  const response = await askServer(server, asked, { accept: 'text/event-stream', ...headers });
   const type = response.headers.get('content-type') ?? '';
   if (response.status === 204 || type.startsWith('text/event-stream')) return response;
   await response.body?.cancel();
@@ -34,7 +38,7 @@ export async function askStream(server: Server, asked: Asked, headers: Record<st
   throw new DroverProblem({ type: 'not-a-stream', title, status: 406 });
 }
 
-async function ask(
+async function askServer(
   server: Server,
   { method, path, body, signal }: Asked,
   headers: Record<string, string>,
@@ -54,10 +58,10 @@ async function ask(
     redirect: 'error', // never send the token to another server
   });
   if (response.ok) return response;
-  throw problemOf(response, await bodyOf(response));
+  throw problemOfServer(response, await readServerBody(response));
 }
 
-async function bodyOf(response: Response): Promise<string> {
+async function readServerBody(response: Response): Promise<string> {
   if (response.body === null) return '';
   const reader = response.body.getReader();
   const decoder = new TextDecoder();

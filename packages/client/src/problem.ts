@@ -31,28 +31,28 @@ export class DroverProblem extends Error {
 }
 
 /** Parses a refusal. A proxy in between may answer in another format; its text becomes the detail. */
-export function problemOf(response: Response, body: string): DroverProblem {
+export function problemOfServer(response: Response, body: string): DroverProblem {
   const { status, statusText } = response;
   const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN);
   const waitMs = Number.isFinite(retryAfter) ? retryAfter * 1_000 : undefined;
-  const told = parsed(body);
+  const told = parseServerProblem(body);
   if (told !== undefined) return new DroverProblem({ ...told, status }, waitMs);
   const title = `the server answered ${status}${statusText === '' ? '' : ` ${statusText}`}`;
   const detail = body.slice(0, DETAIL_CHARS_MAX);
   return new DroverProblem({ type: 'about:blank', title, status, ...(detail !== '' && { detail }) }, waitMs);
 }
 
-function parsed(body: string): Problem | undefined {
+function parseServerProblem(body: string): Problem | undefined {
   try {
     const value: unknown = JSON.parse(body);
-    return isProblem(value) ? value : undefined;
+    return isServerProblem(value) ? value : undefined;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }
 }
 
-function isProblem(value: unknown): value is Problem {
+function isServerProblem(value: unknown): value is Problem {
   return (
     typeof value === 'object' &&
     value !== null &&

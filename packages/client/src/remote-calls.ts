@@ -23,7 +23,7 @@ export type ClientTool = {
 
 export type ClientTools = Readonly<Record<string, ClientTool>>;
 
-export function declared(tools: ClientTools): readonly RemoteTool[] {
+export function declareClientTools(tools: ClientTools): readonly RemoteTool[] {
   return Object.entries(tools).map(([name, { description, schema, timeoutMs }]) => ({
     name,
     description,
@@ -39,7 +39,7 @@ export class RemoteCalls {
   /** Returns the result of a call and begins it at most once; undefined if the server has the result. */
   result(call: PendingCall, tool: ClientTool, signal: AbortSignal | undefined): Promise<RemoteResult> | undefined {
     if (this.#results.has(call.callId)) return this.#results.get(call.callId);
-    const result = runTool(call, tool, signal);
+    const result = runClientTool(call, tool, signal);
     this.#results.set(call.callId, result);
     return result;
   }
@@ -56,17 +56,21 @@ export class RemoteCalls {
 }
 
 /** Returns an error to deliver in place of a result that the server refused as too large. */
-export function instead({ callId }: RemoteResult, { title, detail }: DroverProblem): RemoteResult {
+export function clientErrorResult({ callId }: RemoteResult, { title, detail }: DroverProblem): RemoteResult {
   return { callId, output: `the result was not taken: ${detail ?? title}`, isError: true };
 }
 
-async function runTool(call: PendingCall, tool: ClientTool, stop: AbortSignal | undefined): Promise<RemoteResult> {
+async function runClientTool(
+  call: PendingCall,
+  tool: ClientTool,
+  stop: AbortSignal | undefined,
+): Promise<RemoteResult> {
   const { callId, args } = call;
-  const timeoutMs = timeoutOf(call, tool);
+  const timeoutMs = clientToolTimeout(call, tool);
   const timeout = AbortSignal.timeout(timeoutMs);
   const signal = stop === undefined ? timeout : AbortSignal.any([stop, timeout]);
   try {
-    const output = await orAborted(Promise.try(tool.run, args as Arguments, signal), signal);
+    const output = await orClientAborted(Promise.try(tool.run, args as Arguments, signal), signal);
     return { callId, output };
   } catch (error) {
     if (timeout.aborted) return { callId, output: `it took longer than ${timeoutMs / 1_000} s`, isError: true };
@@ -76,12 +80,12 @@ async function runTool(call: PendingCall, tool: ClientTool, stop: AbortSignal | 
 }
 
 // The server drops a call at its deadline, so the tool gets no more time than that.
-function timeoutOf(call: PendingCall, { timeoutMs = TIMEOUT_MS }: ClientTool): number {
+function clientToolTimeout(call: PendingCall, { timeoutMs = TIMEOUT_MS }: ClientTool): number {
   const leftMs = Date.parse(call.deadline) - Date.now();
   return Math.max(0, Math.min(timeoutMs, Number.isFinite(leftMs) ? leftMs : timeoutMs));
 }
 
-async function orAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
+async function orClientAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
   const { promise, reject } = Promise.withResolvers<never>();
   const stop = () => reject(signal.reason as Error);
   if (signal.aborted) stop();

@@ -12,8 +12,8 @@ import type { PendingCall, Recorded } from '@drover/protocol/events';
 import type { Message, Usage } from '@drover/protocol/messages';
 import type { DroverClient } from './client.ts';
 import { DroverProblem } from './problem.ts';
-import { type ClientTools, instead, type RemoteCalls } from './remote-calls.ts';
-import { sleep } from './stream.ts';
+import { type ClientTools, clientErrorResult, type RemoteCalls } from './remote-calls.ts';
+import { sleepBeforeReconnect } from './stream.ts';
 import type { ExecuteRequest, RemoteResult, SessionSnapshot } from './wire.ts';
 
 const DELIVERY_TRIES_MAX = 8;
@@ -86,7 +86,7 @@ export class Turn implements AsyncIterable<Recorded> {
   #isWanted = false;
 
   constructor(options: TurnOptions) {
-    this.#source = takeTurn(options);
+    this.#source = takeClientTurn(options);
     // A failure reaches the caller through the iteration or through `result`.
     this.#ended.promise.catch(() => undefined);
   }
@@ -130,7 +130,7 @@ export class Turn implements AsyncIterable<Recorded> {
   }
 }
 
-async function* takeTurn(options: TurnOptions): AsyncGenerator<Recorded, TurnResult> {
+async function* takeClientTurn(options: TurnOptions): AsyncGenerator<Recorded, TurnResult> {
   const { events, pending, signal } = options;
   const over = new AbortController();
   const both = signal === undefined ? over.signal : AbortSignal.any([signal, over.signal]);
@@ -148,7 +148,7 @@ async function* takeTurn(options: TurnOptions): AsyncGenerator<Recorded, TurnRes
   } finally {
     over.abort(); // no caller needs the tools that still run
   }
-  return resultOf(told);
+  return clientTurnResult(told);
 }
 
 type DeliveryOptions = SessionOptions & { readonly signal: AbortSignal };
@@ -203,18 +203,18 @@ class Deliveries {
       } catch (error) {
         signal.throwIfAborted();
         if (error instanceof DroverProblem && error.status === 413 && result.isError !== true)
-          return this.#deliver(instead(result, error));
+          return this.#deliver(clientErrorResult(result, error));
         // The server already has this result, or no longer waits for it.
         if (error instanceof DroverProblem && (error.status === 409 || error.status === 404)) return;
         const isFinal = error instanceof DroverProblem && error.isFinal;
         if (isFinal || tries === DELIVERY_TRIES_MAX) throw error;
-        await sleep(DELIVERY_RETRY_MS * 2 ** (tries - 1), signal);
+        await sleepBeforeReconnect(DELIVERY_RETRY_MS * 2 ** (tries - 1), signal);
       }
     }
   }
 }
 
-function resultOf(told: readonly Extract<Recorded, { readonly type: 'session_end' }>[]): TurnResult {
+function clientTurnResult(told: readonly Extract<Recorded, { readonly type: 'session_end' }>[]): TurnResult {
   const last = told.at(-1);
   if (last === undefined || last.outcome === 'suspended') throw new Error('the events ended before the turn did');
   const messages = told.flatMap((end) => end.messages);
@@ -223,13 +223,13 @@ function resultOf(told: readonly Extract<Recorded, { readonly type: 'session_end
     outcome: last.outcome,
     ...(last.reason !== undefined && { reason: last.reason }),
     messages,
-    usage: told.map(({ usage }) => usage).reduce(sum),
+    usage: told.map(({ usage }) => usage).reduce(sumClientUsage),
     ...(costs.length > 0 && { cost: costs.reduce((a, b) => a + b) }),
-    text: textOf(messages.findLast(({ role }) => role === 'assistant')),
+    text: clientMessageText(messages.findLast(({ role }) => role === 'assistant')),
   };
 }
 
-function sum(a: Usage, b: Usage): Usage {
+function sumClientUsage(a: Usage, b: Usage): Usage {
   return {
     input: a.input + b.input,
     output: a.output + b.output,
@@ -238,7 +238,7 @@ function sum(a: Usage, b: Usage): Usage {
   };
 }
 
-function textOf(message: Message | undefined): string {
+function clientMessageText(message: Message | undefined): string {
   if (message?.role !== 'assistant') return '';
   return message.content.flatMap((part) => (part.type === 'text' ? part.text : [])).join('');
 }

@@ -46,7 +46,7 @@ export type Follow = FollowOptions & {
   readonly isOver?: (signal: AbortSignal) => Promise<boolean>;
 };
 
-export async function* follow(options: Follow): AsyncGenerator<Recorded> {
+export async function* followServerEvents(options: Follow): AsyncGenerator<Recorded> {
   const stream = new Following(options);
   while (!stream.isOver) {
     try {
@@ -99,13 +99,13 @@ class Following {
     const parser = new SseParser();
     const before = this.#after;
     try {
-      for await (const bytes of chunksOf(response.body)) {
+      for await (const bytes of readStreamChunks(response.body)) {
         const heard = parser.push(bytes);
         this.#retryMs = parser.retryMs ?? this.#retryMs;
         this.#failingSinceMs = undefined;
         for (const { type, data } of heard) {
-          if (type === 'resync') return this.#resync(parsed<Resync>(data));
-          const event = parsed<Recorded>(data);
+          if (type === 'resync') return this.#resync(parseStreamedEvent<Resync>(data));
+          const event = parseStreamedEvent<Recorded>(data);
           if (!this.#isNew(event)) continue;
           this.#failures = 0;
           yield* this.#texts.missing(event);
@@ -138,7 +138,7 @@ class Following {
     const spread = grown * (0.5 + Math.random() / 2);
     const retryInMs = Math.min(this.#waitMs ?? spread, Math.max(RETRY_MS_MAX, this.#retryMs));
     onConnection?.({ state: 'lost', retryInMs, reason: this.#reason });
-    await sleep(retryInMs, signal);
+    await sleepBeforeReconnect(retryInMs, signal);
   }
 
   /** Handles a stream that the server closed: final after the end of a run, otherwise it reconnects. */
@@ -163,7 +163,7 @@ class Following {
   #isNew(event: Recorded): boolean {
     if (event.seq <= this.#after) return false;
     this.#after = event.seq;
-    if (!isLiveOnly(event.type) && event.type !== 'delivered') this.#lastType = event.type;
+    if (!isStreamedLiveOnly(event.type) && event.type !== 'delivered') this.#lastType = event.type;
     return true;
   }
 }
@@ -177,19 +177,19 @@ class HeardTexts {
     switch (event.type) {
       case 'text_start':
       case 'thinking_start':
-        this.#chars.set(blockKey(event), 0);
+        this.#chars.set(streamBlockKey(event), 0);
         return;
       case 'text_delta':
       case 'thinking_delta': {
-        const heard = this.#chars.get(blockKey(event));
-        if (heard !== undefined) this.#chars.set(blockKey(event), heard + event.delta.length);
+        const heard = this.#chars.get(streamBlockKey(event));
+        if (heard !== undefined) this.#chars.set(streamBlockKey(event), heard + event.delta.length);
         return;
       }
       case 'text_end':
       case 'thinking_end': {
         const { text, type, ...rest } = event;
-        const heard = this.#chars.get(blockKey(event)) ?? text.length;
-        this.#chars.delete(blockKey(event));
+        const heard = this.#chars.get(streamBlockKey(event)) ?? text.length;
+        this.#chars.delete(streamBlockKey(event));
         if (heard < text.length)
           yield { ...rest, type: type === 'text_end' ? 'text_delta' : 'thinking_delta', delta: text.slice(heard) };
       }
@@ -197,16 +197,16 @@ class HeardTexts {
   }
 }
 
-function blockKey({ worker, part }: { readonly worker?: number; readonly part: number }): string {
+function streamBlockKey({ worker, part }: { readonly worker?: number; readonly part: number }): string {
   return `${worker} ${part}`;
 }
 
 /** True for events that are sent live and never written to the journal. */
-export function isLiveOnly(type: EventType): boolean {
+export function isStreamedLiveOnly(type: EventType): boolean {
   return type === 'heartbeat' || type.endsWith('_delta');
 }
 
-export async function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+export async function sleepBeforeReconnect(ms: number, signal: AbortSignal | undefined): Promise<void> {
   signal?.throwIfAborted();
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const stop = () => reject(signal?.reason as Error);
@@ -220,12 +220,12 @@ export async function sleep(ms: number, signal: AbortSignal | undefined): Promis
   }
 }
 
-async function* chunksOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* readStreamChunks(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   const reader = body.getReader();
   let hasEnded = false;
   try {
     while (true) {
-      const read = await inTime(reader.read());
+      const read = await streamChunkInTime(reader.read());
       if (read.done) break;
       yield read.value;
     }
@@ -236,7 +236,7 @@ async function* chunksOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8
   }
 }
 
-async function inTime<Value>(reading: Promise<Value>): Promise<Value> {
+async function streamChunkInTime<Value>(reading: Promise<Value>): Promise<Value> {
   const { promise, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new Error('nothing was heard of the server')), SILENCE_MS_MAX);
   try {
@@ -247,7 +247,7 @@ async function inTime<Value>(reading: Promise<Value>): Promise<Value> {
 }
 
 /** Parses an event. The server's types are trusted; text that is not JSON throws. */
-function parsed<Told>(data: string): Told {
+function parseStreamedEvent<Told>(data: string): Told {
   try {
     const told: Told = JSON.parse(data);
     return told;

@@ -80,7 +80,9 @@ export class YamlSource {
       if (isSeq(parent) && typeof step === 'number' && step < parent.items.length)
         found = { node: parent.items[step] as Node | null, key: undefined };
       else {
-        const pair = isMap(parent) ? (parent.items as Pair<Node, Node | null>[]).find(isCalled(step)) : undefined;
+        const pair = isMap(parent)
+          ? (parent.items as Pair<Node, Node | null>[]).find(isYamlKeyCalled(step))
+          : undefined;
         if (pair === undefined) return undefined;
         found = { node: pair.value, key: pair.key };
       }
@@ -177,6 +179,6 @@ export class YamlSource {
   }
 }
 
-function isCalled(name: PropertyKey): (pair: Pair<Node, Node | null>) => boolean {
+function isYamlKeyCalled(name: PropertyKey): (pair: Pair<Node, Node | null>) => boolean {
   return ({ key }) => isScalar(key) && String(key.value) === String(name);
 }

@@ -10,7 +10,7 @@ import { basename } from 'node:path';
 import type { Agent } from '@drover/protocol/plan';
 import { isJsonObject, type Json } from '@drover/protocol/json';
 import { TOOL_NAMES, usualToolNameOfRule } from '@drover/core/permission/tool-names';
-import { type FrontMatter, namesField, readFrontMatter, textField } from './front-matter.ts';
+import { type FrontMatter, frontMatterNames, readFrontMatter, frontMatterText } from './front-matter.ts';
 import type { SourceFile } from './source.ts';
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}$/;
@@ -21,11 +21,11 @@ const AGENTS_MAX = 300;
 export type ReadAgents = { readonly agents: readonly Agent[]; readonly warnings: readonly string[] };
 
 /** `sources` in the order of precedence. */
-export async function readAgents(sources: readonly SourceFile[]): Promise<ReadAgents> {
+export async function readAgentFiles(sources: readonly SourceFile[]): Promise<ReadAgents> {
   const found = new Map<string, { readonly agent: Agent; readonly source: string }>();
   const warnings: string[] = [];
   for (const source of sources) {
-    const read = source.path.endsWith('.toml') ? await fromToml(source) : fromMarkdown(source);
+    const read = source.path.endsWith('.toml') ? await agentFromToml(source) : agentFromMarkdown(source);
     if ('mistake' in read) {
       warnings.push(`${read.mistake}, so the agent is left out`);
       continue;
@@ -54,31 +54,31 @@ type Written = {
   readonly place: (field: string) => string;
 };
 
-function fromMarkdown(source: SourceFile): ReadAgent {
+function agentFromMarkdown(source: SourceFile): ReadAgent {
   const read = readFrontMatter(source.text, source.name);
   if ('mistake' in read) return read;
-  return agentFrom(source, {
-    name: textField(read, 'name'),
-    description: textField(read, 'description'),
-    model: textField(read, 'model'),
-    tools: namesField(read, 'tools'),
-    disallowed: namesField(read, 'disallowedTools') ?? [],
+  return agentFromFile(source, {
+    name: frontMatterText(read, 'name'),
+    description: frontMatterText(read, 'description'),
+    model: frontMatterText(read, 'model'),
+    tools: frontMatterNames(read, 'tools'),
+    disallowed: frontMatterNames(read, 'disallowedTools') ?? [],
     prompt: read.body,
-    place: (field) => `${source.name}:${lineOf(read, field)}`,
+    place: (field) => `${source.name}:${lineOfAgentField(read, field)}`,
   });
 }
 
-function lineOf({ fields }: FrontMatter, field: string): number {
+function lineOfAgentField({ fields }: FrontMatter, field: string): number {
   return fields.get(field)?.line ?? 1;
 }
 
-async function fromToml(source: SourceFile): Promise<ReadAgent> {
+async function agentFromToml(source: SourceFile): Promise<ReadAgent> {
   const { parse, TomlError } = await import('smol-toml');
   try {
     const value = parse(source.text) as unknown as Json;
     const fields = isJsonObject(value) ? value : {};
     const text = (key: string) => (typeof fields[key] === 'string' ? fields[key] : undefined);
-    return agentFrom(source, {
+    return agentFromFile(source, {
       name: text('name'),
       description: text('description')?.replaceAll(/\s+/g, ' ').trim(),
       model: text('model'),
@@ -93,15 +93,15 @@ async function fromToml(source: SourceFile): Promise<ReadAgent> {
   }
 }
 
-function agentFrom({ path }: SourceFile, written: Written): ReadAgent {
+function agentFromFile({ path }: SourceFile, written: Written): ReadAgent {
   const { place, description, prompt } = written;
   const name = written.name ?? basename(path).replace(/\.(?:md|toml)$/, '');
   if (!NAME.test(name)) return { mistake: `${place('name')}: the name '${name}' of the agent is not a plain name` };
   if (description === undefined) return { mistake: `${place('description')}: an agent needs a description` };
   if (prompt === '') return { mistake: `${place('name')}: an agent needs a prompt` };
   const warnings: string[] = [];
-  const tools = toolsOf(written, warnings);
-  const model = modelOf(written, warnings);
+  const tools = toolsOfAgentFile(written, warnings);
+  const model = modelOfAgentFile(written, warnings);
   const agent = {
     name,
     description: description.slice(0, DESCRIPTION_CHARS_MAX),
@@ -113,11 +113,11 @@ function agentFrom({ path }: SourceFile, written: Written): ReadAgent {
 }
 
 /** The tools that the agent may use; undefined for all. */
-function toolsOf({ tools, disallowed, place }: Written, warnings: string[]): readonly string[] | undefined {
+function toolsOfAgentFile({ tools, disallowed, place }: Written, warnings: string[]): readonly string[] | undefined {
   const all = tools === undefined || tools.includes('*');
   const known = (names: readonly string[], field: string) =>
     names.flatMap((name) => {
-      const found = droverTools(name);
+      const found = droverToolsOfAgentFile(name);
       if (found.length === 0) warnings.push(`${place(field)}: drover has no tool '${name}', so it is left out`);
       return found;
     });
@@ -133,7 +133,7 @@ function toolsOf({ tools, disallowed, place }: Written, warnings: string[]): rea
 }
 
 /** Drover's tools for the name that another agent uses. A name with a pattern, as in Bash(git:*), gives none. */
-function droverTools(name: string): readonly string[] {
+function droverToolsOfAgentFile(name: string): readonly string[] {
   if (name.startsWith('mcp__')) return [name];
   const lower = name.toLowerCase();
   const usual = TOOL_NAMES.includes(lower) ? lower : usualToolNameOfRule(lower);
@@ -143,7 +143,7 @@ function droverTools(name: string): readonly string[] {
   return usual === 'shell' ? ['shell', 'git'] : [usual];
 }
 
-function modelOf({ model, place }: Written, warnings: string[]): string | undefined {
+function modelOfAgentFile({ model, place }: Written, warnings: string[]): string | undefined {
   if (model === undefined || model === 'inherit') return undefined;
   if (model.includes('/')) return model;
   warnings.push(`${place('model')}: '${model}' is no provider/name, so the model of the workers is used`);

@@ -20,15 +20,15 @@ const HOOKS_MAX = 100;
 export type ReadHooks = { readonly hooks: readonly Hook[]; readonly warnings: readonly string[] };
 
 export function readClaudeHooks(sources: readonly SourceFile[]): ReadHooks {
-  const read = sources.map(hooksIn);
+  const read = sources.map(hooksInClaudeFile);
   return { hooks: read.flatMap(({ hooks }) => hooks), warnings: read.flatMap(({ warnings }) => warnings) };
 }
 
-function hooksIn({ name, text, isOwn }: SourceFile): ReadHooks {
-  const parsed = parse(text);
-  if (typeof parsed === 'string') return refused(`${name}: ${parsed}`);
+function hooksInClaudeFile({ name, text, isOwn }: SourceFile): ReadHooks {
+  const parsed = parseClaudeHooks(text);
+  if (typeof parsed === 'string') return refuseClaudeHooks(`${name}: ${parsed}`);
   const section = isJsonObject(parsed) ? parsed['hooks'] : undefined;
-  if (section === undefined || !isJsonObject(section)) return refused(`${name}: hooks must be an object`);
+  if (section === undefined || !isJsonObject(section)) return refuseClaudeHooks(`${name}: hooks must be an object`);
   const hooks: Hook[] = [];
   const warnings: string[] = [];
   for (const [event, groups] of Object.entries(section)) {
@@ -38,19 +38,19 @@ function hooksIn({ name, text, isOwn }: SourceFile): ReadHooks {
       continue;
     }
     for (const group of Array.isArray(groups) ? groups : [groups]) {
-      const made = groupOf(group, { at, event, place: `${name} ${event}`, isOwn, form: 'claude' });
-      if (typeof made === 'string') return refused(`${name}: ${event}: ${made}`);
+      const made = claudeHookGroup(group, { at, event, place: `${name} ${event}`, isOwn, form: 'claude' });
+      if (typeof made === 'string') return refuseClaudeHooks(`${name}: ${event}: ${made}`);
       hooks.push(...made);
     }
   }
   return { hooks: hooks.slice(0, HOOKS_MAX), warnings };
 }
 
-function groupOf(group: Json, common: Omit<Hook, 'command' | 'timeoutMs'>): readonly Hook[] | string {
+function claudeHookGroup(group: Json, common: Omit<Hook, 'command' | 'timeoutMs'>): readonly Hook[] | string {
   if (!isJsonObject(group) || !Array.isArray(group['hooks'])) return 'a group needs a list of hooks';
   const { matcher } = group;
   if (matcher !== undefined && typeof matcher !== 'string') return 'the matcher must be text';
-  if (typeof matcher === 'string' && matcher !== '*' && !isPattern(matcher))
+  if (typeof matcher === 'string' && matcher !== '*' && !isClaudeHookPattern(matcher))
     return `the matcher '${matcher}' is no regular expression`;
   const hooks: Hook[] = [];
   for (const hook of group['hooks'] as readonly Json[]) {
@@ -65,7 +65,7 @@ function groupOf(group: Json, common: Omit<Hook, 'command' | 'timeoutMs'>): read
   return hooks;
 }
 
-function isPattern(text: string): boolean {
+function isClaudeHookPattern(text: string): boolean {
   try {
     return new RegExp(text) instanceof RegExp;
   } catch (error) {
@@ -75,7 +75,7 @@ function isPattern(text: string): boolean {
 }
 
 /** Returns the problem, with the line as far as the parser tells it, as text. */
-function parse(text: string): Json | string {
+function parseClaudeHooks(text: string): Json | string {
   try {
     const value = JSON.parse(text) as Json;
     return typeof value === 'string' ? 'this is no object' : value;
@@ -87,6 +87,6 @@ function parse(text: string): Json | string {
   }
 }
 
-function refused(warning: string): ReadHooks {
+function refuseClaudeHooks(warning: string): ReadHooks {
   return { hooks: [], warnings: [`${warning}; its hooks are left out`] };
 }

@@ -32,9 +32,9 @@ export function readFrontMatter(text: string, file: string): FrontMatter | { rea
   const end = lines.findIndex((line, at) => at > first && MARK.test(line));
   const last = end === -1 ? lines.length : end;
   const fields = new Map<string, Field>();
-  for (const { key, at, to } of keysIn(lines, first + 1, last))
+  for (const { key, at, to } of frontMatterKeys(lines, first + 1, last))
     // The first of two equal keys counts, so a later one cannot replace what a reader has seen.
-    if (!fields.has(key)) fields.set(key, { value: valueOf(lines.slice(at, to), key), line: at + 1 });
+    if (!fields.has(key)) fields.set(key, { value: frontMatterValue(lines.slice(at, to), key), line: at + 1 });
   return {
     fields,
     body: lines
@@ -45,14 +45,14 @@ export function readFrontMatter(text: string, file: string): FrontMatter | { rea
 }
 
 /** The text of a field on one line; undefined if it is missing or is no text. */
-export function textField({ fields }: FrontMatter, key: string): string | undefined {
+export function frontMatterText({ fields }: FrontMatter, key: string): string | undefined {
   const value = fields.get(key)?.value;
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
   return typeof value === 'string' && value.trim() !== '' ? value.replaceAll(/\s+/g, ' ').trim() : undefined;
 }
 
 /** A list, or text with commas, as its names; undefined if the field is missing. */
-export function namesField({ fields }: FrontMatter, key: string): readonly string[] | undefined {
+export function frontMatterNames({ fields }: FrontMatter, key: string): readonly string[] | undefined {
   const value = fields.get(key)?.value;
   if (value === undefined || value === null) return undefined;
   const written = typeof value === 'object' ? JSON.stringify(value) : String(value);
@@ -64,7 +64,7 @@ export function namesField({ fields }: FrontMatter, key: string): readonly strin
 
 type KeyLines = { readonly key: string; readonly at: number; readonly to: number };
 
-function keysIn(lines: readonly string[], from: number, to: number): readonly KeyLines[] {
+function frontMatterKeys(lines: readonly string[], from: number, to: number): readonly KeyLines[] {
   const starts: { key: string; at: number }[] = [];
   for (let at = from; at < to; at++) {
     const key = KEY.exec(lines[at] ?? '')?.[1];
@@ -73,10 +73,10 @@ function keysIn(lines: readonly string[], from: number, to: number): readonly Ke
   return starts.map((start, index) => ({ ...start, to: starts[index + 1]?.at ?? to }));
 }
 
-function valueOf(lines: readonly string[], key: string): Json {
+function frontMatterValue(lines: readonly string[], key: string): Json {
   const written = lines.join('\n').slice(0, VALUE_CHARS_MAX);
   const document = parseDocument(written, { logLevel: 'silent' });
-  const read = document.errors.length > 0 ? undefined : plainValue(document, key);
+  const read = document.errors.length > 0 ? undefined : plainFrontMatterValue(document, key);
   if (read !== undefined) return read;
   return written
     .replace(KEY, '')
@@ -86,7 +86,7 @@ function valueOf(lines: readonly string[], key: string): Json {
 }
 
 /** Returns undefined for a value with an alias, which is not resolved: it may stand for any amount of text. */
-function plainValue(document: Document, key: string): Json | undefined {
+function plainFrontMatterValue(document: Document, key: string): Json | undefined {
   try {
     const value = document.toJS({ maxAliasCount: 0 }) as Record<string, Json> | null;
     return typeof value === 'object' && value !== null && Object.hasOwn(value, key) ? (value[key] ?? null) : undefined;

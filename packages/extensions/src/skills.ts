@@ -7,7 +7,7 @@
 
 import { basename } from 'node:path';
 import type { Skill } from '@drover/core/skills/skill';
-import { readFrontMatter, textField } from './front-matter.ts';
+import { readFrontMatter, frontMatterText } from './front-matter.ts';
 import type { SourceFile } from './source.ts';
 
 const NAME = /^[a-z0-9][a-z0-9-]{0,63}$/;
@@ -18,11 +18,11 @@ const MAIN = 'SKILL.md';
 export type ReadSkills = { readonly skills: readonly Skill[]; readonly warnings: readonly string[] };
 
 /** `sources` in the order of precedence. */
-export function readSkills(sources: readonly SourceFile[]): ReadSkills {
+export function readSkillFiles(sources: readonly SourceFile[]): ReadSkills {
   const found = new Map<string, { readonly skill: Skill; readonly source: string }>();
   const warnings: string[] = [];
   for (const source of sources) {
-    const read = readSkill(source);
+    const read = readSkillFileOfFolder(source);
     if ('mistake' in read) {
       warnings.push(`${read.mistake}, so the skill is left out`);
       continue;
@@ -39,13 +39,13 @@ export function readSkills(sources: readonly SourceFile[]): ReadSkills {
 
 type ReadSkill = { readonly skill: Skill; readonly warnings: readonly string[] } | { readonly mistake: string };
 
-function readSkill({ name: at, path, text, files = [], isOwn }: SourceFile): ReadSkill {
+function readSkillFileOfFolder({ name: at, path, text, files = [], isOwn }: SourceFile): ReadSkill {
   const file = `${at}/${MAIN}`;
   const read = readFrontMatter(text, file);
   if ('mistake' in read) return read;
   const warnings: string[] = [];
   const folder = basename(path);
-  const written = textField(read, 'name');
+  const written = frontMatterText(read, 'name');
   const name = written !== undefined && NAME.test(written) ? written : folder.toLowerCase();
   if (written !== name && written !== undefined)
     warnings.push(
@@ -53,7 +53,7 @@ function readSkill({ name: at, path, text, files = [], isOwn }: SourceFile): Rea
     );
   if (!NAME.test(name))
     return { mistake: `${file}:1: a skill needs a name in a-z, 0-9 and -, of at most 64 characters` };
-  const description = textField(read, 'description');
+  const description = frontMatterText(read, 'description');
   if (description === undefined) return { mistake: `${file}:1: a skill needs a description` };
   const skill = {
     name,

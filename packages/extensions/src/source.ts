@@ -17,7 +17,7 @@ export type SourceFile = {
 
 export type Found = { readonly files: readonly SourceFile[]; readonly warnings: readonly string[] };
 
-export function ofProject(files: readonly TrustedFile[]): readonly SourceFile[] {
+export function extensionFilesOfProject(files: readonly TrustedFile[]): readonly SourceFile[] {
   return files.map(({ name, path, text, files: inside }) => ({
     name,
     path,
@@ -28,14 +28,14 @@ export function ofProject(files: readonly TrustedFile[]): readonly SourceFile[] 
 }
 
 /** All entries of the user's own folders, in the order of the folders and by name. */
-export async function ofUser(
+export async function extensionFilesOfUser(
   folders: readonly string[],
   want: { readonly main: string } | { readonly ends: string },
 ): Promise<Found> {
   const files: SourceFile[] = [];
   const warnings: string[] = [];
   for (const folder of folders) {
-    for (const entry of await namesIn(folder)) {
+    for (const entry of await extensionFileNames(folder)) {
       if ('ends' in want && !entry.endsWith(want.ends)) continue;
       const path = join(folder, entry);
       // A link of the user's own may lead anywhere.
@@ -49,7 +49,7 @@ export async function ofUser(
   return { files, warnings };
 }
 
-async function namesIn(folder: string): Promise<readonly string[]> {
+async function extensionFileNames(folder: string): Promise<readonly string[]> {
   if ((await lstatIfThere(folder)) === undefined) return [];
   try {
     return (await readdir(folder)).toSorted();

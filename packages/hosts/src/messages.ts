@@ -76,7 +76,7 @@ export type Note =
   /** The run is over: kept workspaces of it are not needed. */
   | { readonly type: 'run over'; readonly run: string };
 
-export function digestOf(order: Order): string {
+export function digestOfOrder(order: Order): string {
   return createHash('sha256').update(JSON.stringify(order)).digest('hex');
 }
 

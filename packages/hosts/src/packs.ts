@@ -21,12 +21,12 @@ type Wanted = {
   readonly have: readonly string[];
 };
 
-export async function sendPack(place: GitPlace, { commits, have }: Wanted, send: SendPart): Promise<void> {
-  const known = await knownCommits(place, have);
-  const child = start(place, ['pack-objects', '--thin', '--revs', '--stdout', '--delta-base-offset', '-q']);
+export async function sendPackToHost(place: GitPlace, { commits, have }: Wanted, send: SendPart): Promise<void> {
+  const known = await commitsKnownToHost(place, have);
+  const child = startGitPack(place, ['pack-objects', '--thin', '--revs', '--stdout', '--delta-base-offset', '-q']);
   child.stdin.end([...commits, '--not', ...known].map((line) => `${line}\n`).join(''));
   const complaint = text(child.stderr);
-  const ended = exitOf(child);
+  const ended = exitOfGitPack(child);
   let waiting: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
@@ -38,19 +38,19 @@ export async function sendPack(place: GitPlace, { commits, have }: Wanted, send:
     bytes = 0;
   }
   const code = await ended;
-  if (code !== 0) throw failed('pack-objects', await complaint);
+  if (code !== 0) throw gitPackFailed('pack-objects', await complaint);
   await send(Buffer.concat(waiting), true);
 }
 
 /** Takes in a pack, part by part. */
 export class PackIntake {
-  readonly #child: ReturnType<typeof start>;
+  readonly #child: ReturnType<typeof startGitPack>;
   readonly #ended: Promise<number>;
   readonly #complaint: Promise<string>;
 
   constructor(place: GitPlace) {
-    this.#child = start(place, ['index-pack', '--fix-thin', '--stdin']);
-    this.#ended = exitOf(this.#child);
+    this.#child = startGitPack(place, ['index-pack', '--fix-thin', '--stdin']);
+    this.#ended = exitOfGitPack(this.#child);
     this.#complaint = text(this.#child.stderr);
     this.#child.stdout.resume();
     // It ends with an exit code that says more.
@@ -64,7 +64,7 @@ export class PackIntake {
   /** Resolves when the objects are in the store. */
   async end(): Promise<void> {
     this.#child.stdin.end();
-    if ((await this.#ended) !== 0) throw failed('index-pack', await this.#complaint);
+    if ((await this.#ended) !== 0) throw gitPackFailed('index-pack', await this.#complaint);
   }
 
   /** Gives up a pack that will not be completed. */
@@ -74,26 +74,26 @@ export class PackIntake {
 }
 
 /** Those of the commits that are in the store, with all that they hold. */
-async function knownCommits(place: GitPlace, commits: readonly string[]): Promise<readonly string[]> {
+async function commitsKnownToHost(place: GitPlace, commits: readonly string[]): Promise<readonly string[]> {
   if (commits.length === 0) return [];
   const input = commits.map((commit) => `${commit}^{commit}\n`).join('');
   const { out } = await gitAt(place)(['cat-file', '--batch-check=%(objectname)'], { input });
   return out.split('\n').filter((line) => /^[0-9a-f]{40,64}$/.test(line));
 }
 
-function start(place: GitPlace, args: readonly string[]) {
+function startGitPack(place: GitPlace, args: readonly string[]) {
   const { file, args: all, cwd, env } = gitProcess(place, args);
   return spawn(file, all, { cwd, env, stdio: ['pipe', 'pipe', 'pipe'] });
 }
 
-async function exitOf(child: ReturnType<typeof start>): Promise<number> {
+async function exitOfGitPack(child: ReturnType<typeof startGitPack>): Promise<number> {
   return new Promise((resolve) => {
     child.on('error', () => resolve(-1));
     child.on('close', (code) => resolve(code ?? -1));
   });
 }
 
-function failed(command: string, complaint: string): DroverError {
+function gitPackFailed(command: string, complaint: string): DroverError {
   const message = complaint.trim().slice(0, COMPLAINT_CHARS_MAX) || 'it ended early';
   return new DroverError({ kind: 'git.failed', args: [command], message });
 }

@@ -28,17 +28,17 @@ export type PresentHost = z.infer<typeof HOST>;
 
 const SIGNED = z.object({ host: z.string(), signature: z.string() });
 
-export function inboxOf(id: string): string {
+export function inboxOfHost(id: string): string {
   return `${PREFIX}:inbox:${id}`;
 }
 
-export async function announce(redis: Connection, signer: Signer, host: PresentHost): Promise<void> {
+export async function announceHost(redis: Connection, signer: Signer, host: PresentHost): Promise<void> {
   const text = JSON.stringify(host);
   const signature = signer.sign([HOST_KEY, text]).toString('base64');
   await redis.set(HOST_KEY + host.id, JSON.stringify({ host: text, signature }), 'PX', PRESENCE_MS);
 }
 
-export async function retract(redis: Connection, id: string): Promise<void> {
+export async function retractHost(redis: Connection, id: string): Promise<void> {
   await redis.del(HOST_KEY + id);
 }
 
@@ -53,7 +53,7 @@ export type Presence = { readonly hosts: readonly PresentHost[]; readonly unsign
 export async function listHosts(redis: Connection, signer: Signer): Promise<Presence> {
   const keys = await listKeys(redis, HOST_KEY);
   const texts = keys.length === 0 ? [] : await redis.mget(keys);
-  const hosts = texts.flatMap((text) => (text === null ? [] : [readHost(text, signer)]));
+  const hosts = texts.flatMap((text) => (text === null ? [] : [readPresentHost(text, signer)]));
   const known = hosts.filter((host) => host !== undefined);
   return { hosts: known.toSorted((a, b) => (a.name < b.name ? -1 : 1)), unsigned: hosts.length - known.length };
 }
@@ -70,7 +70,7 @@ export async function listKeys(redis: Connection, beginning: string): Promise<st
   return [...keys];
 }
 
-function readHost(text: string, signer: Signer): PresentHost | undefined {
+function readPresentHost(text: string, signer: Signer): PresentHost | undefined {
   try {
     const { host, signature } = SIGNED.parse(JSON.parse(text));
     if (!signer.isSignature(Buffer.from(signature, 'base64'), [HOST_KEY, host])) return undefined;

@@ -5,7 +5,7 @@ import type { WirePort } from '@drover/core/task/wire-port';
 /** One end of the wire. `hear` gives it a message that arrived. */
 export type LinePort = WirePort & { readonly hear: (message: unknown) => void };
 
-export function portOver(send: (message: unknown) => void): LinePort {
+export function hostPortOverLine(send: (message: unknown) => void): LinePort {
   let onMessage: (message: unknown) => void = () => undefined;
   let onClose: () => void = () => undefined;
   let isClosed = false;

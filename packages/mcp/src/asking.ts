@@ -8,18 +8,18 @@ import type { ServedCall } from '@drover/core/tools/served/served';
 import { newId } from '@drover/core/ids';
 import type { AskedField } from '@drover/protocol/events';
 import { type Field, fieldsOf, type FieldValue, readField } from './form.ts';
-import { visible } from './hostile/listed-tool.ts';
+import { cleanVisibleText } from './hostile/listed-tool.ts';
 import type { Answered, Asked } from './sdk/connect.ts';
 
 const WORDS_CHARS_MAX = 1_000;
 const TRIES_MAX = 5;
 
-export function askUser(
+export function askUserForMcpServer(
   agent: ServedAgent,
   call: ServedCall,
 ): (asked: Asked, signal: AbortSignal) => Promise<Answered> {
   return async ({ message, schema }, signal) => {
-    const questions = new ServerQuestions(agent, call, visible(message, WORDS_CHARS_MAX));
+    const questions = new ServerQuestions(agent, call, cleanVisibleText(message, WORDS_CHARS_MAX));
     const fields = fieldsOf(schema);
     return fields === undefined
       ? questions.decline('asks for fields that drover does not know')

@@ -12,9 +12,9 @@ import { ToolError } from '@drover/core/errors';
 import { bestEffort } from '@drover/core/promises';
 import type { CallServed, ServedTool } from '@drover/core/tools/served/served';
 import type { ServedAgent, ServerLine } from '@drover/core/tools/served/tool-servers';
-import { catalogue, type Declared } from './catalogue.ts';
+import { catalogueMcpTools, type Declared } from './catalogue.ts';
 import { Instance, type InstanceOptions, type OpenWire } from './instance.ts';
-import { askUser } from './asking.ts';
+import { askUserForMcpServer } from './asking.ts';
 import type { ServerSpec } from './server-spec.ts';
 
 /** Where an instance starts: the folder, and the sandbox of the agent whose own it is. */
@@ -116,7 +116,7 @@ export class Broker {
         }
       }),
     );
-    return catalogue(listed, wanted.charsMax);
+    return catalogueMcpTools(listed, wanted.charsMax);
   }
 
   #share(spec: ServerSpec, wanted: Wanted, listener: () => void) {
@@ -186,12 +186,12 @@ export class Broker {
       const instance = instanceOf(asked.server);
       if (instance === undefined) throw new ToolError(`The MCP server ${asked.server} is not configured any more.`);
       const { traceparent } = wanted;
-      const caller = { call: asked, onDelta, onAsked: askUser(agent, asked), traceparent };
+      const caller = { call: asked, onDelta, onAsked: askUserForMcpServer(agent, asked), traceparent };
       const output = await instance.call(caller, signal);
       if (!changed.has(asked.server) || told.has(asked.server)) return output;
       told.add(asked.server);
-      agent.emit({ type: 'warning', message: changedWarning(asked.server) });
-      return { ...output, output: `${output.output}\n\n${changedNote(asked.server)}` };
+      agent.emit({ type: 'warning', message: changedMcpToolsWarning(asked.server) });
+      return { ...output, output: `${output.output}\n\n${changedMcpToolsNote(asked.server)}` };
     };
     const close = async () => {
       for (const instance of ofAgent.values()) own.delete(instance);
@@ -212,10 +212,10 @@ type Line = {
   readonly own: Set<Instance>;
 };
 
-function changedWarning(server: string): string {
+function changedMcpToolsWarning(server: string): string {
   return `the MCP server ${server} has changed its tools; the agent keeps those that it began with`;
 }
 
-function changedNote(server: string): string {
+function changedMcpToolsNote(server: string): string {
   return `[The MCP server ${server} has changed its tools. You keep those that you know; one that is gone answers with an error.]`;
 }

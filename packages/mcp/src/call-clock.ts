@@ -53,12 +53,15 @@ export class CallClock implements Disposable {
   #run(): void {
     this.#since = performance.now();
     this.#watchSilence();
-    this.#total = setTimeout(() => this.#abort(`it took longer than ${seconds(this.#limits.totalMs)}`), this.#leftMs);
+    this.#total = setTimeout(
+      () => this.#abort(`it took longer than ${mcpCallSeconds(this.#limits.totalMs)}`),
+      this.#leftMs,
+    );
   }
 
   #watchSilence(): void {
     const { silentMs } = this.#limits;
-    this.#silent = setTimeout(() => this.#abort(`nothing came for ${seconds(silentMs)}`), silentMs);
+    this.#silent = setTimeout(() => this.#abort(`nothing came for ${mcpCallSeconds(silentMs)}`), silentMs);
   }
 
   #stop(): void {
@@ -73,6 +76,6 @@ export class CallClock implements Disposable {
   }
 }
 
-function seconds(ms: number): string {
+function mcpCallSeconds(ms: number): string {
   return ms % 1_000 === 0 ? `${ms / 1_000} s` : `${ms} ms`;
 }

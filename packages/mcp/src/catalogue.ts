@@ -15,10 +15,10 @@ export type Declared = { readonly tools: readonly ServedTool[]; readonly problem
 
 export type ListedServer = { readonly spec: ServerSpec } & ({ readonly listed: Listed } | { readonly problem: string });
 
-export function catalogue(servers: readonly ListedServer[], charsMax: number): Declared {
+export function catalogueMcpTools(servers: readonly ListedServer[], charsMax: number): Declared {
   const tools = new Map<string, ServedTool>();
   const problems: Problem[] = [];
-  for (const server of servers.toSorted((a, b) => order(a.spec.name, b.spec.name))) {
+  for (const server of servers.toSorted((a, b) => orderMcpTools(a.spec.name, b.spec.name))) {
     const { spec } = server;
     const tell = (message: string, isFatal = false) => problems.push({ server: spec.name, message, isFatal });
     if ('problem' in server) {
@@ -27,7 +27,9 @@ export function catalogue(servers: readonly ListedServer[], charsMax: number): D
     }
     for (const { name, why } of server.listed.leftOut)
       tell(`the MCP server ${spec.name} lists ${name}, which is left out: ${why}`);
-    for (const { name: tool, description, schema } of server.listed.tools.toSorted((a, b) => order(a.name, b.name))) {
+    for (const { name: tool, description, schema } of server.listed.tools.toSorted((a, b) =>
+      orderMcpTools(a.name, b.name),
+    )) {
       const name = servedName(spec.name, tool);
       const key = name.toLowerCase();
       if (tools.has(key)) {
@@ -38,15 +40,15 @@ export function catalogue(servers: readonly ListedServer[], charsMax: number): D
       tools.set(key, { name, description, schema, server: spec.name, tool, repeatable, isDeferred: spec.isDeferred });
     }
   }
-  return { tools: deferredIfLong([...tools.values()], charsMax), problems };
+  return { tools: deferMcpToolsIfLong([...tools.values()], charsMax), problems };
 }
 
-function deferredIfLong(tools: readonly ServedTool[], charsMax: number): readonly ServedTool[] {
+function deferMcpToolsIfLong(tools: readonly ServedTool[], charsMax: number): readonly ServedTool[] {
   const declared = tools.filter(({ isDeferred }) => !isDeferred);
   const { length } = JSON.stringify(declared.map(({ name, description, schema }) => ({ name, description, schema })));
   return length <= charsMax ? tools : tools.map((tool) => ({ ...tool, isDeferred: true }));
 }
 
-function order(a: string, b: string): number {
+function orderMcpTools(a: string, b: string): number {
   return a < b ? -1 : Number(a > b);
 }

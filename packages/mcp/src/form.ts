@@ -4,7 +4,7 @@
 
 import type { AskedField } from '@drover/protocol/events';
 import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json';
-import { visible } from './hostile/listed-tool.ts';
+import { cleanVisibleText } from './hostile/listed-tool.ts';
 
 const FIELDS_MAX = 20;
 const CHOICES_MAX = 100;
@@ -39,10 +39,12 @@ function fieldOf(key: string, given: Json, required: boolean): Field | undefined
   const choices = choicesOf(given);
   const kind = kindOf(given, choices !== undefined);
   if (kind === undefined || (choices?.length ?? 0) > CHOICES_MAX) return undefined;
-  const [title, about] = [given['title'], given['description']].map((each) => visible(each ?? '', NAME_CHARS_MAX));
+  const [title, about] = [given['title'], given['description']].map((each) =>
+    cleanVisibleText(each ?? '', NAME_CHARS_MAX),
+  );
   const fallback = defaultOf(given['default'], choices);
   const asked: AskedField = {
-    name: visible(key, NAME_CHARS_MAX),
+    name: cleanVisibleText(key, NAME_CHARS_MAX),
     kind,
     required,
     ...((title !== '' || about !== '') && { about: [title, about].filter((each) => each !== '').join(': ') }),
@@ -76,7 +78,7 @@ function choicesOf(field: JsonObject): readonly Choice[] | undefined {
 
 function choiceOf(value: Json, name: Json | undefined): Choice {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
-  return { value: text, shown: visible(typeof name === 'string' ? name : text, NAME_CHARS_MAX) };
+  return { value: text, shown: cleanVisibleText(typeof name === 'string' ? name : text, NAME_CHARS_MAX) };
 }
 
 function defaultOf(given: Json | undefined, choices: readonly Choice[] | undefined): string | undefined {
@@ -86,7 +88,7 @@ function defaultOf(given: Json | undefined, choices: readonly Choice[] | undefin
   const all = Array.isArray(given) ? given : [given];
   const texts = all.map((each) => (typeof each === 'string' ? each : JSON.stringify(each)));
   const shown = texts.map(
-    (text) => choices?.find(({ value }) => value === text)?.shown ?? visible(text, NAME_CHARS_MAX),
+    (text) => choices?.find(({ value }) => value === text)?.shown ?? cleanVisibleText(text, NAME_CHARS_MAX),
   );
   return shown.join(', ');
 }

@@ -16,7 +16,7 @@ import { CallClock, OverdueError } from './call-clock.ts';
 import { ChangeWatch } from './change-watch.ts';
 import type { Asked, Answered, Connection, Prior } from './sdk/connect.ts';
 import type { Listed } from './hostile/listed-tool.ts';
-import { visible } from './hostile/listed-tool.ts';
+import { cleanVisibleText } from './hostile/listed-tool.ts';
 import type { ServerSpec } from './server-spec.ts';
 import { NotDeliveredError, type Wire } from './wire.ts';
 
@@ -109,7 +109,7 @@ export class Instance {
       for (let times = 0; times < LISTS_MAX; times++) {
         this.#hasChanged = false;
         this.#listed = await connection.listTools(limit);
-        if (connection.announces) await waited(SETTLE_MS, limit);
+        if (connection.announces) await waitToRestartMcpServer(SETTLE_MS, limit);
         if (!this.#hasChanged) break;
       }
       return this.#listed ?? NOTHING_LISTED;
@@ -134,7 +134,9 @@ export class Instance {
     const { spec } = this.#options;
     const { call, onDelta, traceparent } = caller;
     const open = await this.#connected(signal).catch((error: unknown) => {
-      throw new ToolError(`The MCP server ${spec.name} is not available: ${messageOf(error)}`, { cause: error });
+      throw new ToolError(`The MCP server ${spec.name} is not available: ${messageOfMcpError(error)}`, {
+        cause: error,
+      });
     });
     using clock = new CallClock({ silentMs: spec.timeoutMs, totalMs: spec.timeoutMs * TOTAL_FACTOR });
     const running: Running = { ...caller, clock, asked: 0 };
@@ -142,7 +144,7 @@ export class Instance {
     let deltas = 0;
     const onProgress = (progress: Parameters<Parameters<Connection['callTool']>[1]['onProgress']>[0]) => {
       clock.progress();
-      if (deltas++ < DELTAS_PER_CALL_MAX) onDelta(progressLine(progress));
+      if (deltas++ < DELTAS_PER_CALL_MAX) onDelta(mcpProgressLine(progress));
     };
     const stop = AbortSignal.any([signal, clock.signal, this.#closed.signal]);
     try {
@@ -176,8 +178,8 @@ export class Instance {
     const why = open.why();
     if (error instanceof NotDeliveredError) return `The MCP server ${name} is not available: ${error.message}`;
     if (why !== undefined)
-      return `The MCP server ${name} is gone: ${why}. The call may have taken effect.${inLines(open.complaints())}`;
-    return `The MCP server ${name} could not do it: ${messageOf(error)}`;
+      return `The MCP server ${name} is gone: ${why}. The call may have taken effect.${inMcpProgressLines(open.complaints())}`;
+    return `The MCP server ${name} could not do it: ${messageOfMcpError(error)}`;
   }
 
   async #connected(signal: AbortSignal): Promise<Open> {
@@ -188,11 +190,11 @@ export class Instance {
     if (ended !== undefined) void bestEffort(ended.wire.close());
     // One start serves all callers, so a single one cannot cancel it.
     this.#opening ??= this.#start().finally(() => (this.#opening = undefined));
-    return unlessAborted(this.#opening, signal);
+    return unlessMcpCallAborted(this.#opening, signal);
   }
 
   async #start(): Promise<Open> {
-    const { spec, onDiagnostic, pause = waited } = this.#options;
+    const { spec, onDiagnostic, pause = waitToRestartMcpServer } = this.#options;
     for (;;) {
       if (this.#starts > RESTARTS_MAX)
         throw new Error(
@@ -203,7 +205,7 @@ export class Instance {
       try {
         return await this.#startOnce();
       } catch (error) {
-        this.#lastWords = messageOf(error);
+        this.#lastWords = messageOfMcpError(error);
         onDiagnostic('an MCP server did not start', { server: spec.name, start: this.#starts, why: this.#lastWords });
         if (this.#closed.signal.aborted) throw error;
         // A server that has never run is not tried again: the mistake is in its entry.
@@ -233,7 +235,7 @@ export class Instance {
       this.#hasChanged = true;
       this.#changes.notice();
     };
-    const { connect } = await import('./sdk/connect.ts');
+    const { connectSdkClient: connect } = await import('./sdk/connect.ts');
     const opened = await openWire();
     const limit = AbortSignal.any([AbortSignal.timeout(spec.startMs), this.#closed.signal]);
     try {
@@ -243,7 +245,7 @@ export class Instance {
       const open = { ...opened, connection };
       const { onclose } = opened.wire;
       opened.wire.onclose = () => {
-        this.#lastWords = `Last: ${open.why() ?? 'the connection ended'}.${inLines(opened.complaints())}`;
+        this.#lastWords = `Last: ${open.why() ?? 'the connection ended'}.${inMcpProgressLines(opened.complaints())}`;
         onclose?.();
       };
       this.#open = open;
@@ -254,7 +256,7 @@ export class Instance {
     } catch (error) {
       const late = `it did not answer within ${spec.startMs} ms`;
       const why = limit.aborted ? this.#reason(limit.reason, late) : (opened.why() ?? this.#reason(error, late));
-      throw new StartError(`${why}${inLines(opened.complaints())}`, { cause: error });
+      throw new StartError(`${why}${inMcpProgressLines(opened.complaints())}`, { cause: error });
     }
   }
 
@@ -273,7 +275,7 @@ export class Instance {
   #notCompared(error: unknown): void {
     if (this.#closed.signal.aborted) return;
     const { spec, onDiagnostic } = this.#options;
-    onDiagnostic('an MCP server did not list its changed tools', { server: spec.name, why: messageOf(error) });
+    onDiagnostic('an MCP server did not list its changed tools', { server: spec.name, why: messageOfMcpError(error) });
   }
 
   /** A server's question belongs to the call that it works on; of several, to the last one. */
@@ -285,7 +287,7 @@ export class Instance {
 
   #reason(error: unknown, late: string): string {
     if (this.#closed.signal.aborted) return 'it was closed';
-    return error instanceof DOMException && error.name === 'TimeoutError' ? late : messageOf(error);
+    return error instanceof DOMException && error.name === 'TimeoutError' ? late : messageOfMcpError(error);
   }
 }
 
@@ -293,7 +295,7 @@ class StartError extends Error {
   override readonly name = 'StartError';
 }
 
-function progressLine({
+function mcpProgressLine({
   progress,
   total,
   message,
@@ -303,25 +305,25 @@ function progressLine({
   message?: string | undefined;
 }): string {
   const share = total === undefined ? String(progress) : `${progress}/${total}`;
-  return `${share} ${visible(message ?? '', DELTA_CHARS_MAX)}`.trim().concat('\n');
+  return `${share} ${cleanVisibleText(message ?? '', DELTA_CHARS_MAX)}`.trim().concat('\n');
 }
 
-function inLines(complaints: string): string {
+function inMcpProgressLines(complaints: string): string {
   return complaints === '' ? '' : `\n${complaints}`;
 }
 
-function messageOf(error: unknown): string {
+function messageOfMcpError(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
-  return visible(text, 1_000);
+  return cleanVisibleText(text, 1_000);
 }
 
-async function waited(ms: number, signal: AbortSignal): Promise<void> {
+async function waitToRestartMcpServer(ms: number, signal: AbortSignal): Promise<void> {
   await delay(ms, undefined, { signal, ref: false }).catch((error: unknown) => {
     if (!signal.aborted) throw error;
   });
 }
 
-async function unlessAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
+async function unlessMcpCallAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
   const aborted = Promise.withResolvers<never>();
   const onAbort = () => aborted.reject(new Error('interrupted before it was started'));
   signal.addEventListener('abort', onAbort, { once: true });

@@ -364,7 +364,7 @@ export const EVENTS: Readonly<Record<EventType, EventTraits>> = {
 };
 
 /** Describes a move to another model in one line. */
-export function fallbackWords({ from, to, reason }: Pick<Fallback, 'from' | 'to' | 'reason'>): string {
+export function fallbackEventWords({ from, to, reason }: Pick<Fallback, 'from' | 'to' | 'reason'>): string {
   return `asking ${to} instead of ${from}: ${reason}`;
 }
 
@@ -375,12 +375,12 @@ export function retryWords({ retry, retriesMax, delayMs }: Omit<Retry, 'type'>):
 }
 
 /** Describes a move to another thread in one line. */
-export function movedWords({ reason, alone }: Extract<RunEvent, { readonly type: 'attempt_moved' }>): string {
+export function movedEventWords({ reason, alone }: Extract<RunEvent, { readonly type: 'attempt_moved' }>): string {
   return `resumes in ${alone ? 'a thread of its own' : 'another place'}: ${reason}`;
 }
 
 /** Describes a placement in one line. */
-export function placementWords(event: Extract<RunEvent, { readonly type: 'placement' }>): string {
+export function placementEventWords(event: Extract<RunEvent, { readonly type: 'placement' }>): string {
   switch (event.state) {
     case 'queued':
       return `offered to the hosts (epoch ${event.epoch})`;

@@ -120,7 +120,7 @@ export const FAILURES: { readonly [Kind in FailureKind]: FailureTraits<Kind> } =
     retry: 'as-asked',
     reattempt: false,
     sentence: ({ retryAfterMs, message }) =>
-      `the provider asks to ${retryAfterMs === undefined ? 'slow down' : `wait ${seconds(retryAfterMs)}`}: ${message}`,
+      `the provider asks to ${retryAfterMs === undefined ? 'slow down' : `wait ${failureSeconds(retryAfterMs)}`}: ${message}`,
   },
   'provider.rejected': {
     ...PROVIDER,
@@ -136,7 +136,7 @@ export const FAILURES: { readonly [Kind in FailureKind]: FailureTraits<Kind> } =
   'provider.stalled': {
     ...PROVIDER,
     retry: 'backoff',
-    sentence: ({ timer, afterMs }) => `the provider went quiet: ${TIMER_WORDS[timer]} for ${seconds(afterMs)}`,
+    sentence: ({ timer, afterMs }) => `the provider went quiet: ${TIMER_WORDS[timer]} for ${failureSeconds(afterMs)}`,
   },
   'request.unmade': {
     ...PASSING,
@@ -254,7 +254,7 @@ const LIMITS: { readonly [Name in LimitName]: Pick<FailureTraits<'limit.reached'
 };
 
 /** The traits of a failure's kind, or of its limit. */
-export function traitsOf(failure: Failure): FailureTraits<FailureKind> {
+export function traitsOfFailure(failure: Failure): FailureTraits<FailureKind> {
   // The cast is sound: each row takes failures of its own kind, which the compiler cannot follow.
   const traits = FAILURES[failure.kind] as FailureTraits<FailureKind>;
   return failure.kind === 'limit.reached' ? { ...traits, ...LIMITS[failure.limit] } : traits;
@@ -262,7 +262,7 @@ export function traitsOf(failure: Failure): FailureTraits<FailureKind> {
 
 /** Describes the failure in one sentence for the user. */
 export function describe(failure: Failure): string {
-  return traitsOf(failure).sentence(failure);
+  return traitsOfFailure(failure).sentence(failure);
 }
 
 const ABORT_WORDS = { user: 'interrupted', shutdown: 'shutting down', crash: 'drover was stopped in the middle of it' };
@@ -274,6 +274,6 @@ const TIMER_WORDS: Record<StreamTimer, string> = {
   progress: 'only keep-alives',
 };
 
-function seconds(ms: number): string {
+function failureSeconds(ms: number): string {
   return `${Math.round(ms / 100) / 10} s`;
 }

@@ -29,7 +29,7 @@ export type TaskOutcome = {
   readonly refused: readonly string[];
 };
 
-export function failedTurn(failure: Failure, workDone: boolean): TurnOutcome {
+export function failedTurnOutcome(failure: Failure, workDone: boolean): TurnOutcome {
   if (failure.kind === 'aborted' && !workDone) return { status: 'cancelled' };
   return { status: workDone ? 'incomplete' : 'error', failure };
 }

@@ -60,7 +60,7 @@ export type RunSettings = {
   readonly canary?: { readonly tasks: number; readonly cost?: Cap };
 };
 
-export function rolesOf({ model, models }: Pick<RunSettings, 'model' | 'models'>): ModelRoles {
+export function modelRolesOfRun({ model, models }: Pick<RunSettings, 'model' | 'models'>): ModelRoles {
   return models ?? { plan: [model], work: [model] };
 }
 

@@ -5,18 +5,24 @@
 // Each stage may end the request. A fault comes first, because an overloaded server does not read the request.
 
 import type { ServerResponse } from 'node:http';
-import { limiter } from './meter/buckets.ts';
-import { promptCache, type Prompt } from './meter/cache.ts';
-import { castOf, type Chosen } from './answer/choose.ts';
-import { factsOf, toFault, type Fault } from './faults/fault.ts';
+import { meterRateLimits } from './meter/buckets.ts';
+import { meterPromptCache, type Prompt } from './meter/cache.ts';
+import { answerCastOfScript, type Chosen } from './answer/choose.ts';
+import { factsOfFault, toFault, type Fault } from './faults/fault.ts';
 import { faultRules } from './faults/rules.ts';
-import { newMemory, type LearningMemory } from './wire/memory.ts';
-import { isObject, type Json, type JsonObject } from './json.ts';
-import { replyOf } from './answer/reply.ts';
-import { sendFault, sendRaw, sendRefusal, sendReply, type Sending } from './response.ts';
+import { newWireMemory, type LearningMemory } from './wire/memory.ts';
+import { isRehearsalObject, type Json, type JsonObject } from './json.ts';
+import { replyOfAnswer } from './answer/reply.ts';
+import {
+  sendRehearsedFault,
+  sendRehearsedRaw,
+  sendRehearsedRefusal,
+  sendRehearsedReply,
+  type Sending,
+} from './response.ts';
 import type { Answer, RawResponse, Script } from './script.ts';
 import { strictProblem } from './strict/strict.ts';
-import { pause } from './transport.ts';
+import { pauseRehearsal } from './transport.ts';
 import { anthropic } from './wire/anthropic.ts';
 import { openaiChat } from './wire/openai-chat.ts';
 import { openaiResponses } from './wire/openai-responses.ts';
@@ -57,18 +63,18 @@ export type Respond = (
   signal: AbortSignal,
 ) => Promise<void>;
 
-export function exchanges(script: Script, counts: Counts, hook: RequestHook | undefined): Respond {
-  const cast = castOf(script);
-  const cache = promptCache(script.cache ?? {});
-  const limits = limiter(script.limits ?? {});
+export function rehearseExchanges(script: Script, counts: Counts, hook: RequestHook | undefined): Respond {
+  const cast = answerCastOfScript(script);
+  const cache = meterPromptCache(script.cache ?? {});
+  const limits = meterRateLimits(script.limits ?? {});
   const struck = faultRules(script.faults ?? [], script.seed ?? 1);
-  const memory = newMemory();
+  const memory = newWireMemory();
 
   return async ({ exchange, unrecorded }, response, signal) => {
     const { n, api, headers } = exchange;
-    if (api === undefined) return sendRaw(exchange, response, NO_SUCH_PATH);
+    if (api === undefined) return sendRehearsedRaw(exchange, response, NO_SUCH_PATH);
     const wire = WIRES[api];
-    const body = isObject(exchange.body) ? exchange.body : {};
+    const body = isRehearsalObject(exchange.body) ? exchange.body : {};
     const view = cast.view({ n, api, outline: wire.outline(body), body, headers });
     exchange.agent = view.agent;
     const sending: Sending = {
@@ -82,11 +88,11 @@ export function exchanges(script: Script, counts: Counts, hook: RequestHook | un
     };
 
     const hooked = await hook?.(view);
-    if (hooked !== undefined) return sendRaw(exchange, response, hooked);
+    if (hooked !== undefined) return sendRehearsedRaw(exchange, response, hooked);
     const faults = struck(api, view.agent);
     exchange.faults = faults.map(({ fault }) => fault);
-    const instead = faults.find(({ fault }) => factsOf(fault).level === 'instead');
-    if (instead !== undefined) return sendFault(instead, sending);
+    const instead = faults.find(({ fault }) => factsOfFault(fault).level === 'instead');
+    if (instead !== undefined) return sendRehearsedFault(instead, sending);
 
     const prompt = cache(api, body);
     const rejection =
@@ -95,12 +101,12 @@ export function exchanges(script: Script, counts: Counts, hook: RequestHook | un
         : strictProblem({ ...exchange, ...unrecorded, api }, { script, body, prompt, memory });
     if (rejection !== undefined) counts.rejections += 1;
     const refusal = rejection ?? limits.admit(api, prompt, counts.inFlight);
-    if (refusal !== undefined) return sendRefusal(refusal, sending);
+    if (refusal !== undefined) return sendRehearsedRefusal(refusal, sending);
     const chosen = cast.choose(view);
-    if (chosen === undefined) return sendRefusal(exhausted(view), sending);
-    if (faults.some(({ fault }) => factsOf(fault).spoils)) chosen.putBack();
+    if (chosen === undefined) return sendRehearsedRefusal(rehearsalExhausted(view), sending);
+    if (faults.some(({ fault }) => factsOfFault(fault).spoils)) chosen.putBack();
 
-    const outputTokens = await answerWith(chosen, {
+    const outputTokens = await answerRehearsalWith(chosen, {
       sending,
       bytes: unrecorded.bytes,
       script,
@@ -124,25 +130,27 @@ type Answering = {
 };
 
 /** Returns the number of tokens of the answer. */
-async function answerWith(
+async function answerRehearsalWith(
   { answer, fill }: Chosen,
   { sending, bytes, script, prompt, faults, body, memory }: Answering,
 ): Promise<number> {
   const { exchange, response, view, signal } = sending;
-  const all = [...faults, ...ownFaults(answer)].filter(({ fault }) => factsOf(fault).apis.includes(view.api));
+  const all = [...faults, ...ownFaultsOfRehearsal(answer)].filter(({ fault }) =>
+    factsOfFault(fault).apis.includes(view.api),
+  );
   exchange.faults = all.map(({ fault }) => fault);
-  if (answer.delayMs !== undefined) await pause(answer.delayMs, signal);
-  const instead = all.find(({ fault }) => factsOf(fault).level === 'instead');
+  if (answer.delayMs !== undefined) await pauseRehearsal(answer.delayMs, signal);
+  const instead = all.find(({ fault }) => factsOfFault(fault).level === 'instead');
   if (instead !== undefined) {
-    sendFault(instead, sending);
+    sendRehearsedFault(instead, sending);
     return 0;
   }
   prompt.begin();
   if (answer.raw !== undefined) {
-    sendRaw(exchange, response, answer.raw);
+    sendRehearsedRaw(exchange, response, answer.raw);
     return 0;
   }
-  const reply = replyOf({
+  const reply = replyOfAnswer({
     answer,
     fill,
     view,
@@ -151,12 +159,17 @@ async function answerWith(
     // At a token rate, every piece is one token.
     chunkChars: answer.tokensPerSecond === undefined ? script.chunkChars : CHARS_PER_TOKEN,
   });
-  const sent = await sendReply(reply, { ...sending, body, faults: all, tokensPerSecond: answer.tokensPerSecond });
+  const sent = await sendRehearsedReply(reply, {
+    ...sending,
+    body,
+    faults: all,
+    tokensPerSecond: answer.tokensPerSecond,
+  });
   memory.learn(view.api, sent, body);
   return reply.usage.output;
 }
 
-function ownFaults({ fault }: Answer): readonly Fault[] {
+function ownFaultsOfRehearsal({ fault }: Answer): readonly Fault[] {
   if (fault === undefined) return [];
   return (typeof fault === 'object' && 'length' in fault ? fault : [fault]).map(toFault);
 }
@@ -166,7 +179,7 @@ const NO_SUCH_PATH: RawResponse = {
   body: 'no such path; rehearsed are /v1/messages, /v1/chat/completions and /v1/responses\n',
 };
 
-function exhausted(view: RequestView): Refusal {
+function rehearsalExhausted(view: RequestView): Refusal {
   return {
     status: 400,
     type: 'rehearsal_script_exhausted',

@@ -2,7 +2,7 @@
 
 import type { IncomingMessage } from 'node:http';
 import type { Exchange } from './exchange.ts';
-import { isObject, type Json } from './json.ts';
+import { isRehearsalObject, type Json } from './json.ts';
 import type { Api } from './wire/wire.ts';
 
 /** Number of requests that keep their bodies. */
@@ -58,18 +58,21 @@ export class RequestLog {
 }
 
 /** Records a request whose body has arrived. */
-export function recordOf(n: number, request: IncomingMessage, rawBody: string): Exchange {
+export function recordRehearsedRequest(n: number, request: IncomingMessage, rawBody: string): Exchange {
   const path = request.url ?? '/';
   return {
     n,
-    api: apiOf(path),
+    api: apiOfRehearsedPath(path),
     agent: '',
     path,
     headers: Object.fromEntries(
-      headersOf(request).map(([name, value]) => [name, SECRET_HEADERS.has(name) ? masked(value) : value]),
+      headersOfRehearsedRequest(request).map(([name, value]) => [
+        name,
+        SECRET_HEADERS.has(name) ? maskRehearsedKey(value) : value,
+      ]),
     ),
     rawBody,
-    body: parsed(rawBody),
+    body: parseRehearsedBody(rawBody),
     at: Date.now(),
     faults: [],
     status: undefined,
@@ -79,34 +82,34 @@ export function recordOf(n: number, request: IncomingMessage, rawBody: string): 
   };
 }
 
-function headersOf(request: IncomingMessage): readonly (readonly [string, string])[] {
+function headersOfRehearsedRequest(request: IncomingMessage): readonly (readonly [string, string])[] {
   return Object.entries(request.headers).map(([name, value]) => [name, String(value)]);
 }
 
 /** The keys of a request, which are not recorded. */
-export function unrecordedKeys(request: IncomingMessage): readonly string[] {
-  return headersOf(request).flatMap(([name, value]) => (SECRET_HEADERS.has(name) ? [value] : []));
+export function unrecordedRehearsalKeys(request: IncomingMessage): readonly string[] {
+  return headersOfRehearsedRequest(request).flatMap(([name, value]) => (SECRET_HEADERS.has(name) ? [value] : []));
 }
 
 /** Finds the API by the end of the path, so that a client may use any base address. */
-function apiOf(path: string): Api | undefined {
+function apiOfRehearsedPath(path: string): Api | undefined {
   const bare = path.split('?', 1)[0] ?? '';
   if (bare.endsWith('/chat/completions')) return 'openai-chat';
   if (bare.endsWith('/responses')) return 'openai';
   return bare.endsWith('/messages') ? 'anthropic' : undefined;
 }
 
-function parsed(text: string): Json {
+function parseRehearsedBody(text: string): Json {
   try {
     const value: Json = JSON.parse(text);
-    return isObject(value) ? value : text;
+    return isRehearsalObject(value) ? value : text;
   } catch (error) {
     if (error instanceof SyntaxError) return text;
     throw error;
   }
 }
 
-function masked(value: string): string {
+function maskRehearsedKey(value: string): string {
   const bearer = value.startsWith('Bearer ') ? 'Bearer ' : '';
   return `${bearer}…${value.slice(bearer.length).slice(-KEPT_SECRET_CHARS)}`;
 }

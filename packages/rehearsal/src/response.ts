@@ -3,14 +3,14 @@
 import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import type { Exchange } from './exchange.ts';
-import { chatDialect } from './faults/chat.ts';
+import { chatDialectFault } from './faults/chat.ts';
 import { spoilContent } from './faults/content.ts';
-import { factsOf, type Fault, type FaultLevel } from './faults/fault.ts';
-import { statusRefusal } from './faults/instead.ts';
+import { factsOfFault, type Fault, type FaultLevel } from './faults/fault.ts';
+import { refusalByStatusFault } from './faults/instead.ts';
 import { spoilStream } from './faults/stream.ts';
 import type { JsonObject } from './json.ts';
 import type { RawResponse } from './script.ts';
-import { pause, writeSteps, type Step } from './transport.ts';
+import { pauseRehearsal, writeRehearsedSteps, type Step } from './transport.ts';
 import type { Frame, Refusal, Reply, RequestView, Wire } from './wire/wire.ts';
 
 export type Sending = {
@@ -31,39 +31,42 @@ export type Answered = Sending & {
 };
 
 /** Returns the reply as sent, with the faults in its content. */
-export async function sendReply(clean: Reply, answered: Answered): Promise<Reply> {
+export async function sendRehearsedReply(clean: Reply, answered: Answered): Promise<Reply> {
   const { wire, view, body, response, signal, faults, tokensPerSecond } = answered;
-  const reply = at('content', faults).reduce((spoiled, { fault }) => spoilContent(spoiled, fault), clean);
+  const reply = rehearsedFaultsAt('content', faults).reduce(
+    (spoiled, { fault }) => spoilContent(spoiled, fault),
+    clean,
+  );
   if (!view.stream || faults.some(({ fault }) => fault === 'whole-json')) {
-    if (tokensPerSecond !== undefined) await pause((reply.usage.output * 1_000) / tokensPerSecond, signal);
-    sendWhole(JSON.stringify(wire.whole(reply, body)), answered);
+    if (tokensPerSecond !== undefined) await pauseRehearsal((reply.usage.output * 1_000) / tokensPerSecond, signal);
+    sendRehearsedWhole(JSON.stringify(wire.whole(reply, body)), answered);
     return reply;
   }
-  const manner = new Set(at('bytes', faults).map(({ fault }) => fault));
-  open(answered, {
+  const manner = new Set(rehearsedFaultsAt('bytes', faults).map(({ fault }) => fault));
+  openRehearsedResponse(answered, {
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-cache',
     ...(manner.has('gzip') && { 'content-encoding': 'gzip' }),
   });
   response.flushHeaders();
-  const spoken = at('chat', faults).reduce(
-    (frames: Iterable<Frame>, { fault }) => chatDialect(frames, fault, reply),
+  const spoken = rehearsedFaultsAt('chat', faults).reduce(
+    (frames: Iterable<Frame>, { fault }) => chatDialectFault(frames, fault, reply),
     wire.frames(reply, body),
   );
   // A stream breaks once: of several faults the first counts.
-  const [first] = at('stream', faults);
+  const [first] = rehearsedFaultsAt('stream', faults);
   const spoiled: Iterable<Step> = first === undefined ? spoken : spoilStream(spoken, first, wire);
-  const steps = tokensPerSecond === undefined ? spoiled : paced(spoiled, tokensPerSecond);
-  await writeSteps({ response, manner }, steps, signal);
+  const steps = tokensPerSecond === undefined ? spoiled : paceRehearsedReply(spoiled, tokensPerSecond);
+  await writeRehearsedSteps({ response, manner }, steps, signal);
   return reply;
 }
 
-function at(level: FaultLevel, faults: readonly Fault[]): readonly Fault[] {
-  return faults.filter(({ fault }) => factsOf(fault).level === level);
+function rehearsedFaultsAt(level: FaultLevel, faults: readonly Fault[]): readonly Fault[] {
+  return faults.filter(({ fault }) => factsOfFault(fault).level === level);
 }
 
 /** Each piece of content is one token here: see answerWith. */
-function* paced(steps: Iterable<Step>, tokensPerSecond: number): Generator<Step> {
+function* paceRehearsedReply(steps: Iterable<Step>, tokensPerSecond: number): Generator<Step> {
   let tokens = 0;
   for (const step of steps) {
     if (step.kind === 'content') {
@@ -75,13 +78,13 @@ function* paced(steps: Iterable<Step>, tokensPerSecond: number): Generator<Step>
 }
 
 /** A whole answer can break too: half of it is sent, and then nothing or the end. */
-function sendWhole(json: string, answered: Answered): void {
+function sendRehearsedWhole(json: string, answered: Answered): void {
   const { response, faults } = answered;
   const broken = faults.find(({ fault }) => BREAKS.has(fault));
   const stuck = faults.find(({ fault }) => STALLS.has(fault));
   const zipped = faults.some(({ fault }) => fault === 'gzip');
   const bytes = zipped ? gzipSync(json) : Buffer.from(json);
-  open(answered, {
+  openRehearsedResponse(answered, {
     'content-type': 'application/json',
     'content-length': String(bytes.length),
     ...(zipped && { 'content-encoding': 'gzip' }),
@@ -95,7 +98,7 @@ function sendWhole(json: string, answered: Answered): void {
 const BREAKS: ReadonlySet<string> = new Set(['cut', 'reset', 'error-event', 'failed']);
 const STALLS: ReadonlySet<string> = new Set(['silence', 'pings-only', 'comments-only']);
 
-export function sendRaw(
+export function sendRehearsedRaw(
   exchange: Exchange,
   response: ServerResponse,
   { status = 200, contentType = 'text/plain', headers = {}, body }: RawResponse,
@@ -105,11 +108,11 @@ export function sendRaw(
   response.end(body);
 }
 
-export function sendRefusal(refusal: Refusal, sending: Sending): void {
+export function sendRehearsedRefusal(refusal: Refusal, sending: Sending): void {
   const { exchange, response, wire, requestId } = sending;
   exchange.refusal = refusal.message;
   exchange.status = refusal.status;
-  const [contentType, body] = errorBody(refusal, wire, requestId);
+  const [contentType, body] = rehearsedErrorBody(refusal, wire, requestId);
   response.writeHead(refusal.status, {
     [wire.requestIdHeader]: requestId,
     ...sending.headers(),
@@ -119,7 +122,11 @@ export function sendRefusal(refusal: Refusal, sending: Sending): void {
   response.end(body);
 }
 
-function errorBody(refusal: Refusal, wire: Wire, requestId: string): readonly [contentType: string, body: string] {
+function rehearsedErrorBody(
+  refusal: Refusal,
+  wire: Wire,
+  requestId: string,
+): readonly [contentType: string, body: string] {
   switch (refusal.body ?? 'json') {
     case 'json':
       return ['application/json', JSON.stringify(wire.errorBody(refusal, requestId))];
@@ -136,23 +143,23 @@ function errorBody(refusal: Refusal, wire: Wire, requestId: string): readonly [c
 }
 
 /** A fault in place of an answer. */
-export function sendFault(fault: Fault, sending: Sending): void {
+export function sendRehearsedFault(fault: Fault, sending: Sending): void {
   const { exchange, response, wire } = sending;
   switch (fault.fault) {
     case 'status':
-      return sendRefusal(statusRefusal(wire.api, fault), sending);
+      return sendRehearsedRefusal(refusalByStatusFault(wire.api, fault), sending);
     case 'redirect':
-      return sendRaw(exchange, response, {
+      return sendRehearsedRaw(exchange, response, {
         status: fault.status ?? 307,
         headers: { location: fault.location },
         body: '',
       });
     case 'ok-error': {
-      const refusal = statusRefusal(wire.api, { fault: 'status', status: wire.api === 'anthropic' ? 529 : 503 });
-      return sendRefusal({ ...refusal, status: 200 }, sending);
+      const refusal = refusalByStatusFault(wire.api, { fault: 'status', status: wire.api === 'anthropic' ? 529 : 503 });
+      return sendRehearsedRefusal({ ...refusal, status: 200 }, sending);
     }
     case 'no-first-byte':
-      open(sending, { 'content-type': 'text/event-stream; charset=utf-8' });
+      openRehearsedResponse(sending, { 'content-type': 'text/event-stream; charset=utf-8' });
       return response.flushHeaders();
     case 'drop':
       response.socket?.destroy();
@@ -163,7 +170,10 @@ export function sendFault(fault: Fault, sending: Sending): void {
   }
 }
 
-function open({ exchange, response, wire, requestId, headers }: Sending, more: Readonly<Record<string, string>>): void {
+function openRehearsedResponse(
+  { exchange, response, wire, requestId, headers }: Sending,
+  more: Readonly<Record<string, string>>,
+): void {
   exchange.status = 200;
   response.writeHead(200, { [wire.requestIdHeader]: requestId, ...headers(), ...more });
 }

@@ -22,7 +22,7 @@ const expression = z.string().check((context) => {
 });
 const headers = z.record(z.string(), z.string());
 
-function optional<Schema extends z.ZodType>(schema: Schema, about: string) {
+function optionalScriptField<Schema extends z.ZodType>(schema: Schema, about: string) {
   return schema.exactOptional().describe(about);
 }
 
@@ -42,41 +42,43 @@ const STREAM_FAULTS = [
 ] as const satisfies readonly StreamFaultName[];
 
 const NAMES = Object.keys(FAULTS) as FaultName[];
-const isPlain = (name: FaultName): name is PlainFaultName =>
+const isPlainFaultInScript = (name: FaultName): name is PlainFaultName =>
   name !== 'status' && name !== 'redirect' && !STREAM_FAULTS.some((other) => other === name);
 
 const statusFault = z.strictObject({
   fault: z.literal('status').describe('The response is an error.'),
   status: z.int().min(200).max(599).describe('Its HTTP status.'),
-  headers: optional(headers, 'Headers to add, such as retry-after.'),
-  body: optional(z.enum(['json', 'html', 'plain', 'empty']), 'The form of its body. Default: json.'),
-  type: optional(z.string(), 'The type of the error, in the words of the API.'),
-  message: optional(z.string(), 'The message of the error.'),
-  code: optional(z.string(), 'The code of the error.'),
+  headers: optionalScriptField(headers, 'Headers to add, such as retry-after.'),
+  body: optionalScriptField(z.enum(['json', 'html', 'plain', 'empty']), 'The form of its body. Default: json.'),
+  type: optionalScriptField(z.string(), 'The type of the error, in the words of the API.'),
+  message: optionalScriptField(z.string(), 'The message of the error.'),
+  code: optionalScriptField(z.string(), 'The code of the error.'),
 });
 const redirectFault = z.strictObject({
   fault: z.literal('redirect').describe('The response is a redirect.'),
   location: z.url().describe('Where it leads.'),
-  status: optional(z.int().min(300).max(399), 'Its HTTP status.'),
+  status: optionalScriptField(z.int().min(300).max(399), 'Its HTTP status.'),
 });
 const streamFault = z.strictObject({
   fault: z.enum(STREAM_FAULTS).describe('What happens in the middle of the stream.'),
-  after: optional(
+  after: optionalScriptField(
     z.union([amount, z.literal('nothing')]),
     'Number of pieces of content to send first; nothing: not even the start event.',
   ),
-  type: optional(z.string(), 'The type of the error, for error-event and failed.'),
-  message: optional(z.string(), 'The message of the error, for error-event and failed.'),
-  bytes: optional(count, 'Size of the event or line, for huge-event and endless-line.'),
-  everyMs: optional(count, 'Milliseconds between two pings or comments.'),
+  type: optionalScriptField(z.string(), 'The type of the error, for error-event and failed.'),
+  message: optionalScriptField(z.string(), 'The message of the error, for error-event and failed.'),
+  bytes: optionalScriptField(count, 'Size of the event or line, for huge-event and endless-line.'),
+  everyMs: optionalScriptField(count, 'Milliseconds between two pings or comments.'),
 });
-const plainFault = z.strictObject({ fault: z.enum(NAMES.filter(isPlain)).describe('A fault without settings.') });
+const plainFault = z.strictObject({
+  fault: z.enum(NAMES.filter(isPlainFaultInScript)).describe('A fault without settings.'),
+});
 
 const rule = {
-  at: optional(z.union([count, z.array(count)]), 'The requests that it happens to, counted from 1.'),
-  every: optional(count, 'Happen to every nth request.'),
-  rate: optional(z.number().min(0).max(1), 'Happen by chance, from 0 to 1. The seed makes it repeatable.'),
-  agent: optional(z.string(), 'Count only the requests of this agent.'),
+  at: optionalScriptField(z.union([count, z.array(count)]), 'The requests that it happens to, counted from 1.'),
+  every: optionalScriptField(count, 'Happen to every nth request.'),
+  rate: optionalScriptField(z.number().min(0).max(1), 'Happen by chance, from 0 to 1. The seed makes it repeatable.'),
+  agent: optionalScriptField(z.string(), 'Count only the requests of this agent.'),
 };
 const fault = z.discriminatedUnion('fault', [statusFault, redirectFault, streamFault, plainFault]);
 const faultRule = z.discriminatedUnion('fault', [
@@ -97,17 +99,20 @@ const text = z.union([
 ]);
 const call = z.strictObject({
   name: z.string().describe('The tool.'),
-  args: optional(args, 'Its arguments. Default: none.'),
-  id: optional(z.string(), 'The id of the call. Default: one that looks like those of the API.'),
+  args: optionalScriptField(args, 'Its arguments. Default: none.'),
+  id: optionalScriptField(z.string(), 'The id of the call. Default: one that looks like those of the API.'),
 });
 const when = z.strictObject({
-  text: optional(expression, 'A regular expression for the results or the user text since the last answer.'),
-  system: optional(expression, 'A regular expression for the system prompt.'),
-  model: optional(expression, 'A regular expression for the name of the model.'),
-  tool: optional(z.string(), 'A tool whose result is among the latest.'),
-  api: optional(z.enum(['anthropic', 'openai', 'openai-chat']), 'The API of the request.'),
-  step: optional(count, '1 for the first request after a user text, 2 for the one with its results, and so on.'),
-  turn: optional(count, 'Number of user texts so far.'),
+  text: optionalScriptField(expression, 'A regular expression for the results or the user text since the last answer.'),
+  system: optionalScriptField(expression, 'A regular expression for the system prompt.'),
+  model: optionalScriptField(expression, 'A regular expression for the name of the model.'),
+  tool: optionalScriptField(z.string(), 'A tool whose result is among the latest.'),
+  api: optionalScriptField(z.enum(['anthropic', 'openai', 'openai-chat']), 'The API of the request.'),
+  step: optionalScriptField(
+    count,
+    '1 for the first request after a user text, 2 for the one with its results, and so on.',
+  ),
+  turn: optionalScriptField(count, 'Number of user texts so far.'),
 });
 const answerPart = z.union([
   z.strictObject({ text: text.describe('A piece of text.') }),
@@ -116,91 +121,97 @@ const answerPart = z.union([
   z.strictObject({ call: call.describe('A call of a tool.') }),
 ]);
 const usage = z.strictObject({
-  input: optional(amount, 'Input tokens.'),
-  output: optional(amount, 'Output tokens.'),
-  cacheRead: optional(amount, 'Tokens read from the cache.'),
-  cacheWrite: optional(amount, 'Tokens written to the cache.'),
-  reasoning: optional(amount, 'Tokens of reasoning.'),
+  input: optionalScriptField(amount, 'Input tokens.'),
+  output: optionalScriptField(amount, 'Output tokens.'),
+  cacheRead: optionalScriptField(amount, 'Tokens read from the cache.'),
+  cacheWrite: optionalScriptField(amount, 'Tokens written to the cache.'),
+  reasoning: optionalScriptField(amount, 'Tokens of reasoning.'),
 });
 const raw = z.strictObject({
   body: z.string().describe('The body as it is sent.'),
-  contentType: optional(z.string(), 'Its content type.'),
-  status: optional(z.int().min(200).max(599), 'The HTTP status. Default: 200.'),
-  headers: optional(headers, 'Headers to add.'),
+  contentType: optionalScriptField(z.string(), 'Its content type.'),
+  status: optionalScriptField(z.int().min(200).max(599), 'The HTTP status. Default: 200.'),
+  headers: optionalScriptField(headers, 'Headers to add.'),
 });
 const answer = z
   .strictObject({
-    thinking: optional(z.string(), 'Text of the thinking before the answer.'),
-    redactedThinking: optional(z.string(), 'Thinking that the provider keeps to itself.'),
-    text: optional(text, 'The text of the answer; { repeat, times } makes a long one.'),
-    calls: optional(z.array(call), 'The tools that the model calls.'),
-    parts: optional(z.array(answerPart), 'Parts in any order, instead of the keys above.'),
-    stop: optional(
+    thinking: optionalScriptField(z.string(), 'Text of the thinking before the answer.'),
+    redactedThinking: optionalScriptField(z.string(), 'Thinking that the provider keeps to itself.'),
+    text: optionalScriptField(text, 'The text of the answer; { repeat, times } makes a long one.'),
+    calls: optionalScriptField(z.array(call), 'The tools that the model calls.'),
+    parts: optionalScriptField(z.array(answerPart), 'Parts in any order, instead of the keys above.'),
+    stop: optionalScriptField(
       z.enum(['end', 'calls', 'length', 'refusal', 'filter', 'pause', 'context', 'failed']),
       'Why the answer ends. Default: calls if there are any, otherwise end.',
     ),
-    when: optional(when, 'Conditions. The answer is given whenever all of them hold.'),
-    times: optional(count, 'How often an answer with conditions is given. Default: always.'),
-    delayMs: optional(amount, 'Milliseconds before the response begins.'),
-    tokensPerSecond: optional(z.number().positive(), 'Speed of the stream. Default: at once.'),
-    usage: optional(usage, 'The token counts to report. Default: counted from the text.'),
-    fault: optional(z.union([faultSpec, z.array(faultSpec)]), 'Faults of this answer, by name or with settings.'),
-    raw: optional(raw, 'A response served as it stands, in place of everything else.'),
+    when: optionalScriptField(when, 'Conditions. The answer is given whenever all of them hold.'),
+    times: optionalScriptField(count, 'How often an answer with conditions is given. Default: always.'),
+    delayMs: optionalScriptField(amount, 'Milliseconds before the response begins.'),
+    tokensPerSecond: optionalScriptField(z.number().positive(), 'Speed of the stream. Default: at once.'),
+    usage: optionalScriptField(usage, 'The token counts to report. Default: counted from the text.'),
+    fault: optionalScriptField(
+      z.union([faultSpec, z.array(faultSpec)]),
+      'Faults of this answer, by name or with settings.',
+    ),
+    raw: optionalScriptField(raw, 'A response served as it stands, in place of everything else.'),
   })
   .meta({ id: 'Answer', description: 'One answer of the model.' });
 
 // ── the script ────────────────────────────────────────────────────────────────────────────────
 
 const part = {
-  loop: optional(z.boolean(), 'Begin again when the ordered answers have run out.'),
-  otherwise: optional(answer, 'Given when no other answer fits.'),
-  order: optional(
+  loop: optionalScriptField(z.boolean(), 'Begin again when the ordered answers have run out.'),
+  otherwise: optionalScriptField(answer, 'Given when no other answer fits.'),
+  order: optionalScriptField(
     z.enum(['requests', 'conversation']),
     'requests: the nth request gets the nth answer. conversation: the number of assistant messages in the request decides. Default: requests.',
   ),
 };
 const agent = z.strictObject({
   ...part,
-  marker: optional(
+  marker: optionalScriptField(
     expression,
     'A regular expression for the system prompt and the first user text. Default: the name of the agent as a word.',
   ),
-  assigned: optional(
+  assigned: optionalScriptField(
     expression,
     'Instead of a marker: a regular expression for any user text, from which on the conversation is this agent’s.',
   ),
   answers: z.array(answer).describe('The answers of the agent.'),
 });
 const cache = z.strictObject({
-  enabled: optional(z.boolean(), 'Default: true.'),
-  tokensMin: optional(amount, 'Shortest prefix that is cached.'),
-  lookbackBlocks: optional(count, 'Number of blocks before a breakpoint that are compared.'),
+  enabled: optionalScriptField(z.boolean(), 'Default: true.'),
+  tokensMin: optionalScriptField(amount, 'Shortest prefix that is cached.'),
+  lookbackBlocks: optionalScriptField(count, 'Number of blocks before a breakpoint that are compared.'),
 });
 const limits = z.strictObject({
-  requests: optional(count, 'Requests in a window.'),
-  inputTokens: optional(count, 'Input tokens in a window.'),
-  outputTokens: optional(count, 'Output tokens in a window.'),
-  concurrency: optional(count, 'Requests at the same time.'),
-  windowMs: optional(count, 'Length of a window. Default: a minute.'),
+  requests: optionalScriptField(count, 'Requests in a window.'),
+  inputTokens: optionalScriptField(count, 'Input tokens in a window.'),
+  outputTokens: optionalScriptField(count, 'Output tokens in a window.'),
+  concurrency: optionalScriptField(count, 'Requests at the same time.'),
+  windowMs: optionalScriptField(count, 'Length of a window. Default: a minute.'),
 });
 const script = z.strictObject({
-  answers: optional(z.array(answer), 'For every request that belongs to no named agent.'),
-  agents: optional(z.record(z.string(), z.union([z.array(answer), agent])), 'Answers by agent.'),
+  answers: optionalScriptField(z.array(answer), 'For every request that belongs to no named agent.'),
+  agents: optionalScriptField(z.record(z.string(), z.union([z.array(answer), agent])), 'Answers by agent.'),
   ...part,
-  faults: optional(z.array(faultRule), 'Faults of the server, and the requests that they happen to.'),
-  seed: optional(z.int(), 'Makes faults with a rate the same in every run.'),
-  strict: optional(z.boolean(), 'false accepts requests that the real APIs refuse. Default: true.'),
-  keys: optional(z.array(z.string()), 'The keys that are accepted. Default: every key, and none is needed.'),
-  contextTokens: optional(
+  faults: optionalScriptField(z.array(faultRule), 'Faults of the server, and the requests that they happen to.'),
+  seed: optionalScriptField(z.int(), 'Makes faults with a rate the same in every run.'),
+  strict: optionalScriptField(z.boolean(), 'false accepts requests that the real APIs refuse. Default: true.'),
+  keys: optionalScriptField(z.array(z.string()), 'The keys that are accepted. Default: every key, and none is needed.'),
+  contextTokens: optionalScriptField(
     z.union([count, z.record(z.string(), count)]),
     'The longest prompt, for all models or by model. Default: no limit.',
   ),
-  overflowDialect: optional(z.enum(OVERFLOW_DIALECTS), 'How the refusal of a prompt that is too long is worded.'),
-  bodyBytesMax: optional(count, 'The largest request body.'),
-  tooLargeAs: optional(z.enum(['json', 'html']), 'The form of the refusal of a body that is too large.'),
-  cache: optional(cache, 'The prompt cache.'),
-  limits: optional(limits, 'Rate limits, each per window.'),
-  chunkChars: optional(count, 'Number of characters in a streamed piece of text.'),
+  overflowDialect: optionalScriptField(
+    z.enum(OVERFLOW_DIALECTS),
+    'How the refusal of a prompt that is too long is worded.',
+  ),
+  bodyBytesMax: optionalScriptField(count, 'The largest request body.'),
+  tooLargeAs: optionalScriptField(z.enum(['json', 'html']), 'The form of the refusal of a body that is too large.'),
+  cache: optionalScriptField(cache, 'The prompt cache.'),
+  limits: optionalScriptField(limits, 'Rate limits, each per window.'),
+  chunkChars: optionalScriptField(count, 'Number of characters in a streamed piece of text.'),
 });
 
 /** A bare list stands for a script with these answers and nothing else. */

@@ -5,8 +5,8 @@
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { exchanges, type RequestHook, type Respond } from './exchange.ts';
-import { recordOf, RequestLog, unrecordedKeys, type RecordedRequest } from './record.ts';
+import { rehearseExchanges, type RequestHook, type Respond } from './exchange.ts';
+import { recordRehearsedRequest, RequestLog, unrecordedRehearsalKeys, type RecordedRequest } from './record.ts';
 import type { Script } from './script.ts';
 import type { Api } from './wire/wire.ts';
 
@@ -40,12 +40,12 @@ export type Rehearsal = {
 export async function startRehearsal(script: Script, options: RehearsalOptions = {}): Promise<Rehearsal> {
   const log = new RequestLog();
   const counts = { rejections: 0, inFlight: 0, maxInFlight: 0 };
-  const respond = exchanges(script, counts, options.onRequest);
+  const respond = rehearseExchanges(script, counts, options.onRequest);
   const server = createServer((request, response) => {
     counts.inFlight += 1;
     counts.maxInFlight = Math.max(counts.maxInFlight, counts.inFlight);
     response.on('close', () => (counts.inFlight -= 1));
-    void serve({ request, response, log, respond });
+    void serveRehearsal({ request, response, log, respond });
   });
   // No timeout, because the client under test decides how long it waits.
   server.requestTimeout = 0;
@@ -85,9 +85,9 @@ type Serving = {
   readonly respond: Respond;
 };
 
-async function serve({ request, response, log, respond }: Serving): Promise<void> {
-  const bytes = await readBody(request);
-  const exchange = recordOf(log.all.length + 1, request, bytes.toString());
+async function serveRehearsal({ request, response, log, respond }: Serving): Promise<void> {
+  const bytes = await readRehearsedBody(request);
+  const exchange = recordRehearsedRequest(log.all.length + 1, request, bytes.toString());
   const gone = new AbortController();
   const settle = (): void => {
     exchange.aborted = !response.writableFinished;
@@ -100,7 +100,7 @@ async function serve({ request, response, log, respond }: Serving): Promise<void
   else response.on('close', settle);
   log.add(exchange);
   try {
-    const unrecorded = { bytes, secrets: unrecordedKeys(request) };
+    const unrecorded = { bytes, secrets: unrecordedRehearsalKeys(request) };
     await respond({ exchange, unrecorded }, response, gone.signal);
   } catch (error) {
     // Functions in scripts may throw: the client gets the error, and the server continues.
@@ -111,7 +111,7 @@ async function serve({ request, response, log, respond }: Serving): Promise<void
   }
 }
 
-async function readBody(request: IncomingMessage): Promise<Buffer> {
+async function readRehearsedBody(request: IncomingMessage): Promise<Buffer> {
   const pieces: Buffer[] = [];
   let size = 0;
   try {

@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises';
 import { constants, createGzip } from 'node:zlib';
 import type { FaultName } from './faults/fault.ts';
 import type { Json } from './json.ts';
-import { randomFrom } from './faults/random.ts';
+import { randomForFaults } from './faults/random.ts';
 import type { Frame } from './wire/wire.ts';
 
 /** Frames are collected up to this size before they are written. */
@@ -26,14 +26,14 @@ export type Step =
 export type Manner = ReadonlySet<FaultName>;
 
 /** Resolves when everything is written and flushed, or the client has disconnected. */
-export async function writeSteps(
+export async function writeRehearsedSteps(
   { response, manner }: { readonly response: ServerResponse; readonly manner: Manner },
   steps: Iterable<Step>,
   signal: AbortSignal,
 ): Promise<void> {
-  const encode = encoder(manner);
-  const sink = manner.has('gzip') ? zipped(response) : plain(response);
-  const write = writer(sink, manner, signal);
+  const encode = rehearsalEncoder(manner);
+  const sink = manner.has('gzip') ? zippedRehearsalSink(response) : plainRehearsalSink(response);
+  const write = rehearsalWriter(sink, manner, signal);
   const started = performance.now();
   let batch: string[] = [];
   let chars = 0;
@@ -48,24 +48,24 @@ export async function writeSteps(
     switch (step.kind) {
       case 'wait':
         await flush();
-        await pause(step.ms, signal);
+        await pauseRehearsal(step.ms, signal);
         break;
       case 'until': {
         const rest = step.ms - (performance.now() - started);
         // Timers are no more exact than this; shorter waits add up until they are long enough.
         if (rest < 2) break;
         await flush();
-        await pause(rest, signal);
+        await pauseRehearsal(rest, signal);
         break;
       }
       case 'forever':
         await flush();
-        return await pause(Infinity, signal);
+        return await pauseRehearsal(Infinity, signal);
       case 'close':
         await flush();
         if (step.how === 'end') return await sink.end();
         // The earlier bytes must be sent first, or the client sees a reset and no content.
-        await pause(RESET_DELAY_MS, signal);
+        await pauseRehearsal(RESET_DELAY_MS, signal);
         response.socket?.resetAndDestroy();
         return;
       default: {
@@ -86,8 +86,8 @@ export async function writeSteps(
 
 type Written = Exclude<Step, { kind: 'wait' | 'until' | 'forever' | 'close' }>;
 
-function encoder(manner: Manner): (step: Written) => string {
-  if (!TEXT_MANNERS.some((name) => manner.has(name))) return (step) => plainText(step);
+function rehearsalEncoder(manner: Manner): (step: Written) => string {
+  if (!TEXT_MANNERS.some((name) => manner.has(name))) return (step) => rehearsalPlainText(step);
   const newline = manner.has('crlf') ? '\r\n' : manner.has('cr') ? '\r' : '\n';
   let first = manner.has('bom');
   return (step) => {
@@ -95,22 +95,24 @@ function encoder(manner: Manner): (step: Written) => string {
     first = false;
     const comment = manner.has('comments') ? ': still here\n\n' : '';
     const text =
-      step.kind !== 'text' && step.kind !== 'comment' && manner.has('data-lines') ? manyLines(step) : plainText(step);
+      step.kind !== 'text' && step.kind !== 'comment' && manner.has('data-lines')
+        ? rehearsalManyLines(step)
+        : rehearsalPlainText(step);
     return mark + `${comment}${text}`.replaceAll('\n', newline);
   };
 }
 
 const TEXT_MANNERS: readonly FaultName[] = ['crlf', 'cr', 'bom', 'data-lines', 'comments'];
 
-function plainText(step: Written): string {
+function rehearsalPlainText(step: Written): string {
   if (step.kind === 'text') return step.text;
   if (step.kind === 'comment') return `: ${step.text}\n\n`;
   return step.event === undefined ? `data: ${step.data}\n\n` : `event: ${step.event}\ndata: ${step.data}\n\n`;
 }
 
 /** JSON may be split over several data lines, which a reader must join again. */
-function manyLines(frame: Frame): string {
-  if (!frame.data.startsWith('{')) return plainText(frame);
+function rehearsalManyLines(frame: Frame): string {
+  if (!frame.data.startsWith('{')) return rehearsalPlainText(frame);
   const value: Json = JSON.parse(frame.data);
   const lines = JSON.stringify(value, undefined, 1).split('\n');
   return `${frame.event === undefined ? '' : `event: ${frame.event}\n`}${lines.map((line) => `data: ${line}\n`).join('')}\n`;
@@ -120,8 +122,8 @@ function manyLines(frame: Frame): string {
 
 type Sink = { readonly write: (bytes: string | Uint8Array) => Promise<void>; readonly end: () => Promise<void> };
 
-function writer(sink: Sink, manner: Manner, signal: AbortSignal): (text: string) => Promise<void> {
-  const size = manner.has('one-byte') ? () => 1 : manner.has('splits') ? splitSizes() : undefined;
+function rehearsalWriter(sink: Sink, manner: Manner, signal: AbortSignal): (text: string) => Promise<void> {
+  const size = manner.has('one-byte') ? () => 1 : manner.has('splits') ? rehearsalSplitSizes() : undefined;
   if (size === undefined) return (text) => sink.write(text);
   return async (text) => {
     const bytes = Buffer.from(text);
@@ -135,19 +137,19 @@ function writer(sink: Sink, manner: Manner, signal: AbortSignal): (text: string)
   };
 }
 
-function splitSizes(): () => number {
-  const random = randomFrom(1);
+function rehearsalSplitSizes(): () => number {
+  const random = randomForFaults(1);
   return () => 1 + Math.floor(random() * SPLIT_BYTES_MAX);
 }
 
-function plain(response: ServerResponse): Sink {
+function plainRehearsalSink(response: ServerResponse): Sink {
   return {
-    write: (bytes) => (response.write(bytes) ? Promise.resolve() : drained(response)),
+    write: (bytes) => (response.write(bytes) ? Promise.resolve() : rehearsalSinkDrained(response)),
     end: () => new Promise((resolve) => void response.end(resolve)),
   };
 }
 
-function zipped(response: ServerResponse): Sink {
+function zippedRehearsalSink(response: ServerResponse): Sink {
   const gzip = createGzip({ flush: constants.Z_SYNC_FLUSH });
   gzip.pipe(response);
   return {
@@ -161,7 +163,7 @@ function zipped(response: ServerResponse): Sink {
 }
 
 /** A client that disconnected never drains. */
-function drained(response: ServerResponse): Promise<void> {
+function rehearsalSinkDrained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     if (response.destroyed) return resolve();
     const done = (): void => {
@@ -173,7 +175,7 @@ function drained(response: ServerResponse): Promise<void> {
 }
 
 /** Resolves after this time, or at once when the client disconnects. */
-export function pause(ms: number, signal: AbortSignal): Promise<void> {
+export function pauseRehearsal(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve();
     const timer = ms === Infinity ? undefined : setTimeout(resolve, ms);

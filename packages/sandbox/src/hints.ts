@@ -27,7 +27,7 @@ const ADDRESS = /https?:\/\/([\w.-]+)/;
 const READ_ONLY = /(?:'|"|: |^)(\/[^'":\n]+?)['"]?: Read-only file system|EROFS: read-only file system, \w+ '([^']+)'/m;
 
 /** Returns hints for a failed command. Its script may name a host that its output does not. */
-export function hintsFor(output: string, script: string, { proxy, root }: SandboxPolicy): readonly string[] {
+export function sandboxHintsFor(output: string, script: string, { proxy, root }: SandboxPolicy): readonly string[] {
   const tail = output.slice(-TAIL_CHARS);
   const host = UNREACHED.map((pattern) => pattern.exec(tail)?.[1]).find((found) => found !== undefined);
   const path = READ_ONLY.exec(tail);

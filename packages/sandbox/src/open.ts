@@ -11,13 +11,13 @@ import { lstatSync, mkdirSync, readlinkSync, renameSync, statSync, writeFileSync
 import { release, userInfo } from 'node:os';
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import { promisify } from 'node:util';
-import { etcFolder } from './linux/etc.ts';
-import { machineLimits } from './linux/limits.ts';
+import { sandboxEtcFolder } from './linux/etc.ts';
+import { sandboxLimitsOfMachine } from './linux/limits.ts';
 import type { SandboxSystem, SystemFolder } from './policy.ts';
-import { type Check, probe, readVerdict } from './probe.ts';
-import { filterProgram } from './linux/seccomp.ts';
-import { isIn, look, realOf } from './paths.ts';
-import { findToolchains, nodePaths } from './toolchains.ts';
+import { type Check, probeSandbox, readProbeVerdict } from './probe.ts';
+import { seccompFilterProgram } from './linux/seccomp.ts';
+import { isInSandboxPath, statOrUndefined, realPathForSandbox } from './paths.ts';
+import { findToolchains, nodeToolchainPaths } from './toolchains.ts';
 
 const PROBE_VERSION = 2;
 const VERSION_MIN = [0, 8] as const;
@@ -46,38 +46,44 @@ export type FoundSandbox =
 export async function openSandbox(place: SandboxPlace, { again = false } = {}): Promise<FoundSandbox> {
   switch (place.platform) {
     case 'linux':
-      return openBubblewrap(place, again);
+      return openBubblewrapSandbox(place, again);
     case 'darwin':
-      return openSeatbelt(place);
+      return openSeatbeltSandbox(place);
     default:
-      return none(`drover has no sandbox for ${place.platform}`, 'use Linux, or WSL 2 on Windows');
+      return noSandbox(`drover has no sandbox for ${place.platform}`, 'use Linux, or WSL 2 on Windows');
   }
 }
 
-async function openBubblewrap(place: SandboxPlace, again: boolean): Promise<FoundSandbox> {
+async function openBubblewrapSandbox(place: SandboxPlace, again: boolean): Promise<FoundSandbox> {
   const { state, architecture } = place;
   if (architecture !== 'x64' && architecture !== 'arm64')
-    return none(`drover has no system call filter for ${architecture}`, 'use a machine of x64 or arm64');
-  const program = findProgram(trustedFolders(place), 'bwrap');
-  if (program === undefined) return none('bubblewrap (bwrap) is not installed', INSTALL);
-  const filter = filterProgram(architecture);
+    return noSandbox(`drover has no system call filter for ${architecture}`, 'use a machine of x64 or arm64');
+  const program = findSandboxProgram(trustedSandboxFolders(place), 'bwrap');
+  if (program === undefined) return noSandbox('bubblewrap (bwrap) is not installed', INSTALL);
+  const filter = seccompFilterProgram(architecture);
   const folder = join(state, 'sandbox');
-  const trouble = makeFolder(folder);
+  const trouble = makeSandboxFolder(folder);
   if (trouble !== undefined)
-    return none(`nothing can be kept in ${state} (${trouble})`, 'set DROVER_HOME to a folder that can be written');
-  const key = verdictKey(program, filter);
+    return noSandbox(`nothing can be kept in ${state} (${trouble})`, 'set DROVER_HOME to a folder that can be written');
+  const key = sandboxVerdictKey(program, filter);
   const verdictFile = join(folder, `probe-${key}.json`);
-  const known = again ? undefined : (proven.get(key) ?? asVerdict(readVerdict(verdictFile)));
-  const about = known ?? (await aboutProgram(program));
-  if ('missing' in about) return none(about.missing, INSTALL);
-  const system = systemOf(place, { ...about, program, filter: keep(join(folder, filterName(filter)), filter), folder });
+  const known = again ? undefined : (proven.get(key) ?? asSandboxVerdict(readProbeVerdict(verdictFile)));
+  const about = known ?? (await aboutSandboxProgram(program));
+  if ('missing' in about) return noSandbox(about.missing, INSTALL);
+  const system = sandboxSystemOf(place, {
+    ...about,
+    program,
+    filter: keepSandboxFile(join(folder, sandboxFilterName(filter)), filter),
+    folder,
+  });
   if (system === undefined)
-    return none(`drover's state is inside a system folder: ${state}`, 'set DROVER_HOME to a folder of yours');
+    return noSandbox(`drover's state is inside a system folder: ${state}`, 'set DROVER_HOME to a folder of yours');
   if (known !== undefined) return { works: true, system, checks: known.checks };
-  const result = await probe(system, { architecture, state: folder });
-  if (!result.started) return none(`bubblewrap can't start a sandbox here: ${result.message}`, fixFor(result.message));
+  const result = await probeSandbox(system, { architecture, state: folder });
+  if (!result.started)
+    return noSandbox(`bubblewrap can't start a sandbox here: ${result.message}`, fixForSandbox(result.message));
   if (!result.finished)
-    return none(
+    return noSandbox(
       `the attempts to leave the sandbox broke off: ${result.message}`,
       `check that ${system.node} can run, or report this with the output of drover doctor`,
     );
@@ -91,7 +97,7 @@ async function openBubblewrap(place: SandboxPlace, again: boolean): Promise<Foun
       checks,
     };
   proven.set(key, { ...about, checks });
-  keep(verdictFile, JSON.stringify({ ...about, checks } satisfies Verdict));
+  keepSandboxFile(verdictFile, JSON.stringify({ ...about, checks } satisfies Verdict));
   return { works: true, system, checks };
 }
 
@@ -100,24 +106,24 @@ const proven = new Map<string, Verdict>(); // in this process, by verdictKey
 type About = { readonly version: string; readonly options: readonly string[] };
 type Verdict = About & { readonly checks: readonly Check[] };
 
-function asVerdict(value: unknown): Verdict | undefined {
+function asSandboxVerdict(value: unknown): Verdict | undefined {
   const isOne = typeof value === 'object' && value !== null && 'checks' in value && 'options' in value;
   // Drover wrote it, in a folder that only the user can write.
   return isOne ? (value as Verdict) : undefined;
 }
 
-function verdictKey(program: string, filter: Buffer): string {
+function sandboxVerdictKey(program: string, filter: Buffer): string {
   const { mtimeMs, size, ino } = statSync(program);
   const { uid } = userInfo();
-  const facts = [PROBE_VERSION, program, mtimeMs, size, ino, release(), uid, filterName(filter)];
+  const facts = [PROBE_VERSION, program, mtimeMs, size, ino, release(), uid, sandboxFilterName(filter)];
   return createHash('sha256').update(facts.join('\n')).digest('hex').slice(0, 16);
 }
 
-function filterName(filter: Buffer): string {
+function sandboxFilterName(filter: Buffer): string {
   return `filter-${createHash('sha256').update(filter).digest('hex').slice(0, 16)}`;
 }
 
-async function aboutProgram(program: string): Promise<About | { readonly missing: string }> {
+async function aboutSandboxProgram(program: string): Promise<About | { readonly missing: string }> {
   const ask = async (option: string) => (await promisify(execFile)(program, [option], { timeout: 10_000 })).stdout;
   try {
     const version = /(\d+)\.(\d+)(?:\.\d+)?/.exec(await ask('--version'));
@@ -136,17 +142,17 @@ async function aboutProgram(program: string): Promise<About | { readonly missing
 
 type Found = About & { readonly program: string; readonly filter: string; readonly folder: string };
 
-function systemOf(place: SandboxPlace, found: Found): SandboxSystem | undefined {
+function sandboxSystemOf(place: SandboxPlace, found: Found): SandboxSystem | undefined {
   const { state, env, node } = place;
-  const home = realOf(env['HOME'] ?? '/');
-  const own = [realOf(state), ...(home === '/' ? [] : [home])];
-  const folders = systemFolders().filter(
-    ({ path, link }) => link !== undefined || !own.some((each) => isIn(each, path)),
+  const home = realPathForSandbox(env['HOME'] ?? '/');
+  const own = [realPathForSandbox(state), ...(home === '/' ? [] : [home])];
+  const folders = sandboxSystemFolders().filter(
+    ({ path, link }) => link !== undefined || !own.some((each) => isInSandboxPath(each, path)),
   );
   if (!folders.some(({ path }) => path === '/usr')) return undefined;
-  const real = realOf(node);
+  const real = realPathForSandbox(node);
   const system = folders.filter(({ link }) => link === undefined).map(({ path }) => path);
-  const covered = [...system, '/proc', '/dev', '/etc', realOf(state)];
+  const covered = [...system, '/proc', '/dev', '/etc', realPathForSandbox(state)];
   const toolchains = findToolchains({ env, home, covered });
   const { program, filter, folder, version, options } = found;
   return {
@@ -154,23 +160,23 @@ function systemOf(place: SandboxPlace, found: Found): SandboxSystem | undefined 
     program,
     version,
     folders,
-    toolchains: system.some((each) => isIn(real, each))
+    toolchains: system.some((each) => isInSandboxPath(real, each))
       ? toolchains.folders
-      : [...toolchains.folders, ...nodePaths(real, { home, covered })],
+      : [...toolchains.folders, ...nodeToolchainPaths(real, { home, covered })],
     toolchainEnv: toolchains.env,
-    etc: etcFolder(folder),
+    etc: sandboxEtcFolder(folder),
     filter,
     options,
-    shell: findProgram(trustedFolders(place), 'bash') ?? '/bin/bash',
+    shell: findSandboxProgram(trustedSandboxFolders(place), 'bash') ?? '/bin/bash',
     node: real,
     home,
-    limits: machineLimits(),
+    limits: sandboxLimitsOfMachine(),
   };
 }
 
 const TOP_FOLDERS = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/opt', '/nix', '/snap'];
 
-function systemFolders(): readonly SystemFolder[] {
+function sandboxSystemFolders(): readonly SystemFolder[] {
   return TOP_FOLDERS.flatMap((path): SystemFolder[] => {
     const found = lstatSync(path, { throwIfNoEntry: false });
     if (found?.isSymbolicLink() === true) return [{ path, link: readlinkSync(path) }];
@@ -178,30 +184,31 @@ function systemFolders(): readonly SystemFolder[] {
   });
 }
 
-function openSeatbelt({ env, node, state }: SandboxPlace): FoundSandbox {
-  const program = findProgram(['/usr/bin'], 'sandbox-exec');
-  if (program === undefined) return none('sandbox-exec is missing', 'it comes with macOS; look for it in /usr/bin');
-  const home = realOf(env['HOME'] ?? '/');
-  const toolchains = findToolchains({ env, home, covered: ['/usr', '/opt', realOf(state)] });
+function openSeatbeltSandbox({ env, node, state }: SandboxPlace): FoundSandbox {
+  const program = findSandboxProgram(['/usr/bin'], 'sandbox-exec');
+  if (program === undefined)
+    return noSandbox('sandbox-exec is missing', 'it comes with macOS; look for it in /usr/bin');
+  const home = realPathForSandbox(env['HOME'] ?? '/');
+  const toolchains = findToolchains({ env, home, covered: ['/usr', '/opt', realPathForSandbox(state)] });
   const system: SandboxSystem = {
     backend: 'seatbelt',
     program,
     version: 'seatbelt (experimental)',
     folders: [],
-    toolchains: [...toolchains.folders, dirname(realOf(node))],
+    toolchains: [...toolchains.folders, dirname(realPathForSandbox(node))],
     toolchainEnv: toolchains.env,
     etc: '',
     filter: '',
     options: [],
     shell: '/bin/bash',
-    node: realOf(node),
+    node: realPathForSandbox(node),
     home,
-    limits: machineLimits(),
+    limits: sandboxLimitsOfMachine(),
   };
   return { works: true, system, checks: [] };
 }
 
-function none(missing: string, fix: string): FoundSandbox {
+function noSandbox(missing: string, fix: string): FoundSandbox {
   return { works: false, missing, fix, checks: [] };
 }
 
@@ -212,7 +219,7 @@ const REPORT = 'report this with the output of drover doctor';
 const INSIDE_A_CONTAINER =
   'in a container, allow namespaces: docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined';
 
-function fixFor(message: string): string {
+function fixForSandbox(message: string): string {
   if (/uid map|loopback|RTM_NEWADDR/i.test(message))
     return `allow bwrap to make user namespaces: on Ubuntu, sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0, or give bwrap an AppArmor profile with "userns,"; ${INSIDE_A_CONTAINER}`;
   if (/namespace|Operation not permitted|Permission denied|clone/i.test(message))
@@ -220,22 +227,25 @@ function fixFor(message: string): string {
   return REPORT;
 }
 
-function trustedFolders({ env, avoid = [] }: SandboxPlace): readonly string[] {
+function trustedSandboxFolders({ env, avoid = [] }: SandboxPlace): readonly string[] {
   const folders = (env['PATH'] ?? '/usr/bin:/bin').split(delimiter).filter(isAbsolute);
-  return folders.filter((folder) => !avoid.some((each) => isIn(folder, each) || isIn(realOf(folder), each)));
+  return folders.filter(
+    (folder) =>
+      !avoid.some((each) => isInSandboxPath(folder, each) || isInSandboxPath(realPathForSandbox(folder), each)),
+  );
 }
 
-function findProgram(folders: readonly string[], name: string): string | undefined {
+function findSandboxProgram(folders: readonly string[], name: string): string | undefined {
   return folders
     .map((folder) => join(folder, name))
     .find((file) => {
-      const found = look(file);
+      const found = statOrUndefined(file);
       return found?.isFile() === true && (found.mode & 0o111) !== 0;
     });
 }
 
 /** Returns the error code if the folder can't be created. */
-function makeFolder(path: string): string | undefined {
+function makeSandboxFolder(path: string): string | undefined {
   try {
     mkdirSync(path, { recursive: true, mode: 0o700 });
     return undefined;
@@ -246,7 +256,7 @@ function makeFolder(path: string): string | undefined {
 }
 
 /** Writes a file atomically and returns its path. */
-function keep(path: string, content: string | Buffer): string {
+function keepSandboxFile(path: string, content: string | Buffer): string {
   if (typeof content !== 'string' && statSync(path, { throwIfNoEntry: false })?.size === content.length) return path;
   const draft = `${path}.${process.pid}`;
   writeFileSync(draft, content, { mode: 0o600 });

@@ -4,12 +4,12 @@ import { realpathSync, type Stats, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 /** Whether a path is the folder or lies inside it. */
-export function isIn(path: string, folder: string): boolean {
+export function isInSandboxPath(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder.endsWith('/') ? folder : `${folder}/`);
 }
 
 /** Returns undefined if the path is missing or this user may not read it. */
-export function look(path: string): Stats | undefined {
+export function statOrUndefined(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
   } catch (error) {
@@ -19,12 +19,12 @@ export function look(path: string): Stats | undefined {
 }
 
 /** Resolves links in the part of the path that exists. */
-export function realOf(path: string): string {
+export function realPathForSandbox(path: string): string {
   try {
     return realpathSync(path);
   } catch (error) {
     if (!(error instanceof Error && 'code' in error)) throw error;
     const above = dirname(path);
-    return above === path ? path : join(realOf(above), path.slice(above.length));
+    return above === path ? path : join(realPathForSandbox(above), path.slice(above.length));
   }
 }

@@ -11,10 +11,10 @@ import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, 
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { callingProgram } from './linux/elf.ts';
+import { elfCallingProgram } from './linux/elf.ts';
 import type { SandboxPolicy, SandboxSystem } from './policy.ts';
-import { isIn, look, realOf } from './paths.ts';
-import { confine, hasStarted, quoted } from './sandbox.ts';
+import { isInSandboxPath, statOrUndefined, realPathForSandbox } from './paths.ts';
+import { confineScript, hasSandboxStarted, quoteForSandboxShell } from './sandbox.ts';
 import { type Architecture, REFUSED } from './linux/syscalls.ts';
 
 const PROBE_MS_MAX = 20_000;
@@ -33,14 +33,19 @@ type ProbePlace = {
   readonly state: string;
 };
 
-export async function probe(system: SandboxSystem, { architecture, state }: ProbePlace): Promise<ProbeResult> {
-  const folder = baitFolder(system, state);
-  const bait = await layBait(folder, architecture);
+export async function probeSandbox(system: SandboxSystem, { architecture, state }: ProbePlace): Promise<ProbeResult> {
+  const folder = probeBaitFolder(system, state);
+  const bait = await layProbeBait(folder, architecture);
   try {
-    const { report, output, complaint } = await run(bait.policy(system), bait.script(system.node));
-    if (!hasStarted(report)) return { started: false, message: inOneLine(complaint) || 'it did not start' };
+    const { report, output, complaint } = await runProbeScript(bait.policy(system), bait.script(system.node));
+    if (!hasSandboxStarted(report))
+      return { started: false, message: probeReportInOneLine(complaint) || 'it did not start' };
     if (!bait.isFinished(output))
-      return { started: true, finished: false, message: inOneLine(output.slice(-500)) || 'there was no output' };
+      return {
+        started: true,
+        finished: false,
+        message: probeReportInOneLine(output.slice(-500)) || 'there was no output',
+      };
     return { started: true, finished: true, checks: bait.verdict(output) };
   } finally {
     bait.clear();
@@ -49,14 +54,15 @@ export async function probe(system: SandboxSystem, { architecture, state }: Prob
 }
 
 /** Prefers the folder for temporary files, since a socket needs a short path, unless the sandbox shows that folder. */
-function baitFolder({ folders, toolchains }: SandboxSystem, state: string): string {
-  const temporary = realOf(tmpdir());
+function probeBaitFolder({ folders, toolchains }: SandboxSystem, state: string): string {
+  const temporary = realPathForSandbox(tmpdir());
   const shown = [...folders.map(({ path }) => path), ...toolchains];
-  const isUsable = look(temporary)?.isDirectory() === true && !shown.some((path) => isIn(temporary, path));
-  return mkdtempSync(join(isUsable ? temporary : realOf(state), 'drover-probe-'));
+  const isUsable =
+    statOrUndefined(temporary)?.isDirectory() === true && !shown.some((path) => isInSandboxPath(temporary, path));
+  return mkdtempSync(join(isUsable ? temporary : realPathForSandbox(state), 'drover-probe-'));
 }
 
-function inOneLine(text: string): string {
+function probeReportInOneLine(text: string): string {
   return text.trim().replaceAll(/\s+/g, ' ');
 }
 
@@ -68,7 +74,7 @@ type Bait = {
   readonly clear: () => void;
 };
 
-async function layBait(folder: string, architecture: Architecture): Promise<Bait> {
+async function layProbeBait(folder: string, architecture: Architecture): Promise<Bait> {
   const marker = randomUUID();
   const outside = join(folder, 'outside');
   const root = join(folder, 'root');
@@ -77,24 +83,27 @@ async function layBait(folder: string, architecture: Architecture): Promise<Bait
   const secret = join(outside, 'secret');
   writeFileSync(secret, marker);
   const ptrace = REFUSED['ptrace']?.[architecture] ?? 0;
-  writeFileSync(join(root, 'ptrace'), callingProgram(architecture, ptrace), { mode: 0o755 });
+  writeFileSync(join(root, 'ptrace'), elfCallingProgram(architecture, ptrace), { mode: 0o755 });
   const calls = { tcp: 0, unix: 0 };
-  const tcp = await listening(0, () => calls.tcp++);
-  const unix = await listening(join(outside, 'socket'), () => calls.unix++);
+  const tcp = await listenForProbe(0, () => calls.tcp++);
+  const unix = await listenForProbe(join(outside, 'socket'), () => calls.unix++);
   const address = tcp.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
   const bystander = spawn('sleep', ['60'], { env: { PATH: '/usr/bin:/bin', DROVER_PROBE: marker }, stdio: 'ignore' });
   bystander.on('error', () => undefined);
   const told = { secret, written: join(outside, 'written'), socket: join(outside, 'socket'), port, pid: bystander.pid };
   return {
-    policy: (system) => policyFor(system, root, join(folder, 'box')),
-    script: (node) => [node, '-e', ATTEMPT, JSON.stringify(told)].map(quoted).join(' '),
+    policy: (system) => policyForProbe(system, root, join(folder, 'box')),
+    script: (node) => [node, '-e', ATTEMPT, JSON.stringify(told)].map(quoteForSandboxShell).join(' '),
     verdict: (output) => [
       { name: 'write a file outside', contained: !existsSync(told.written) },
       { name: 'read a file outside', contained: !output.includes(`read:${marker}`) },
       { name: 'connect to a port of this machine', contained: calls.tcp === 0 },
       { name: "reach the socket of drover's launcher", contained: calls.unix === 0 },
-      { name: 'see or end a process outside', contained: isAlive(bystander) && !output.includes(`seen:${marker}`) },
+      {
+        name: 'see or end a process outside',
+        contained: isProbeBystanderAlive(bystander) && !output.includes(`seen:${marker}`),
+      },
       { name: 'change a setting of the kernel', contained: !output.includes('setting:open') },
       { name: 'trace a process', contained: output.includes(`ptrace:${EPERM}\n`) },
     ],
@@ -107,11 +116,11 @@ async function layBait(folder: string, architecture: Architecture): Promise<Bait
   };
 }
 
-function policyFor(system: SandboxSystem, root: string, folder: string): SandboxPolicy {
+function policyForProbe(system: SandboxSystem, root: string, folder: string): SandboxPolicy {
   return { system, root, folder, readable: [], writable: [], sealed: [], hidden: [], groups: [] };
 }
 
-function isAlive({ exitCode, signalCode, pid }: ChildProcess): boolean {
+function isProbeBystanderAlive({ exitCode, signalCode, pid }: ChildProcess): boolean {
   // A machine without `sleep` has no bystander to harm.
   return pid === undefined || (exitCode === null && signalCode === null);
 }
@@ -141,8 +150,8 @@ Promise.all([reach({ host: "127.0.0.1", port: told.port }), reach({ path: told.s
 
 type Ran = { readonly report: string; readonly output: string; readonly complaint: string };
 
-function run(policy: SandboxPolicy, script: string): Promise<Ran> {
-  const { file, args, env, files } = confine(policy, { PATH: '/usr/bin:/bin' });
+function runProbeScript(policy: SandboxPolicy, script: string): Promise<Ran> {
+  const { file, args, env, files } = confineScript(policy, { PATH: '/usr/bin:/bin' });
   const open = files.map((path) => openSync(path, 'r'));
   const child = spawn(file, args, {
     env,
@@ -175,7 +184,7 @@ function run(policy: SandboxPolicy, script: string): Promise<Ran> {
   });
 }
 
-function listening(where: number | string, onConnection: () => void): Promise<Server> {
+function listenForProbe(where: number | string, onConnection: () => void): Promise<Server> {
   return new Promise((resolve, reject) => {
     const server = createServer((socket) => {
       onConnection();
@@ -190,7 +199,7 @@ function listening(where: number | string, onConnection: () => void): Promise<Se
 }
 
 /** Returns a cached verdict, or undefined. */
-export function readVerdict(path: string): unknown {
+export function readProbeVerdict(path: string): unknown {
   try {
     return JSON.parse(readFileSync(path, 'utf8'));
   } catch (error) {

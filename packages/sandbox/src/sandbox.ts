@@ -11,9 +11,9 @@
 //
 // Failure: the caller reports a sandbox that did not start as a failure of drover. It never starts the command outside.
 
-import { bubblewrapArguments, prepareMountPoints, PROXY_SOCKET } from './linux/bubblewrap.ts';
-import { prelude, programPrelude } from './linux/limits.ts';
-import { offlineEnvironment, proxyEnvironment, relayArguments } from './net/relay.ts';
+import { bubblewrapArguments, prepareBubblewrapMountPoints, PROXY_SOCKET } from './linux/bubblewrap.ts';
+import { sandboxLimitsPrelude, sandboxLimitsProgramPrelude } from './linux/limits.ts';
+import { environmentWithoutProxy, environmentWithProxy, proxyRelayArguments } from './net/relay.ts';
 import type { ConfinedProcess, SandboxPolicy } from './policy.ts';
 import { seatbeltProfile } from './seatbelt.ts';
 
@@ -24,32 +24,35 @@ const ARGUMENT_BYTES_MAX = 131_071;
 
 // The shell may wait long before there is a script. The script begins when the input ends, and has an empty one itself.
 // A shell of its own runs it: `eval` would nest it, which `set -x` shows. A script too long for an argument is nested.
-function runScript(shell: string): string {
+function runSandboxScript(shell: string): string {
   const fits = `fits() { local LC_ALL=C; [ \${#REPLY} -le ${ARGUMENT_BYTES_MAX} ]; }`;
-  const run = `fits && exec -a bash ${quoted(shell)} -c -- "$REPLY"; unset -f fits; eval "unset REPLY; $REPLY"`;
+  const run = `fits && exec -a bash ${quoteForSandboxShell(shell)} -c -- "$REPLY"; unset -f fits; eval "unset REPLY; $REPLY"`;
   return `IFS= read -r -d ''; exec 0</dev/null 2>&1; ${fits}; ${run}`;
 }
 
 /** The process that runs a script in the sandbox. Its stderr is its stdout. */
-export function confine(policy: SandboxPolicy, env: Readonly<Record<string, string>>): ConfinedProcess {
+export function confineScript(policy: SandboxPolicy, env: Readonly<Record<string, string>>): ConfinedProcess {
   const { system } = policy;
-  return enclosed(policy, env, ['-c', `${prelude(system.limits)}${relayed(policy)}${runScript(system.shell)}`]);
+  return encloseInSandbox(policy, env, [
+    '-c',
+    `${sandboxLimitsPrelude(system.limits)}${relaySandboxProxy(policy)}${runSandboxScript(system.shell)}`,
+  ]);
 }
 
 /** A program with its arguments, and the folder it starts in. */
 export type Program = { readonly argv: readonly string[]; readonly cwd: string };
 
 /** The process that is a program in the sandbox. Its standard streams are the program's own. */
-export function confineProgram(
+export function confineSandboxProgram(
   policy: SandboxPolicy,
   env: Readonly<Record<string, string>>,
   { argv, cwd }: Program,
 ): ConfinedProcess {
-  const begin = `${programPrelude(policy.system.limits)}${relayed(policy)}cd -- "$1" && shift && exec "$@"`;
-  return enclosed(policy, env, ['-c', begin, 'drover', cwd, ...argv]);
+  const begin = `${sandboxLimitsProgramPrelude(policy.system.limits)}${relaySandboxProxy(policy)}cd -- "$1" && shift && exec "$@"`;
+  return encloseInSandbox(policy, env, ['-c', begin, 'drover', cwd, ...argv]);
 }
 
-function enclosed(
+function encloseInSandbox(
   policy: SandboxPolicy,
   env: Readonly<Record<string, string>>,
   shellArguments: readonly string[],
@@ -58,16 +61,22 @@ function enclosed(
   const inner = {
     ...env,
     ...system.toolchainEnv,
-    ...(proxy === undefined ? offlineEnvironment() : proxyEnvironment(RELAY_PORT)),
-    ...innerPlaces(policy, env),
+    ...(proxy === undefined ? environmentWithoutProxy() : environmentWithProxy(RELAY_PORT)),
+    ...innerSandboxPlaces(policy, env),
   };
   const command = [system.shell, ...shellArguments];
   switch (system.backend) {
     case 'bubblewrap': {
-      prepareMountPoints(policy);
-      const { outside, options } = apart(inner);
+      prepareBubblewrapMountPoints(policy);
+      const { outside, options } = environmentOutsideSandbox(inner);
       return {
-        ...prepared(policy.groups, [system.program, ...bubblewrapArguments(policy), ...options, '--', ...command]),
+        ...prepareSandboxProcess(policy.groups, [
+          system.program,
+          ...bubblewrapArguments(policy),
+          ...options,
+          '--',
+          ...command,
+        ]),
         env: outside,
         files: [system.filter],
         report: true,
@@ -88,7 +97,7 @@ function enclosed(
  * Bubblewrap itself starts outside, in the workspace. So variables of the dynamic loader are set inside only: they may
  * name a folder of libraries that a command has written.
  */
-function apart(env: Readonly<Record<string, string>>) {
+function environmentOutsideSandbox(env: Readonly<Record<string, string>>) {
   const all = Object.entries(env);
   const isLoaders = (name: string) => name.startsWith('LD_');
   return {
@@ -98,17 +107,17 @@ function apart(env: Readonly<Record<string, string>>) {
 }
 
 /** Whether the command was started, by what the sandbox reported on its descriptor. */
-export function hasStarted(report: string): boolean {
+export function hasSandboxStarted(report: string): boolean {
   return /"exit-code"\s*:/.test(report);
 }
 
-function innerPlaces({ system }: SandboxPolicy, env: Readonly<Record<string, string>>): Record<string, string> {
+function innerSandboxPlaces({ system }: SandboxPolicy, env: Readonly<Record<string, string>>): Record<string, string> {
   const tmp = '/tmp';
-  return { HOME: system.home, TMPDIR: tmp, TMP: tmp, TEMP: tmp, PATH: pathWith(env['PATH'] ?? '', system.node) };
+  return { HOME: system.home, TMPDIR: tmp, TMP: tmp, TEMP: tmp, PATH: sandboxPathWith(env['PATH'] ?? '', system.node) };
 }
 
 /** Drover's own Node comes last: the project's choice counts. */
-function pathWith(path: string, node: string): string {
+function sandboxPathWith(path: string, node: string): string {
   const folder = node.slice(0, node.lastIndexOf('/'));
   const folders = path.split(':').filter((each) => each !== '');
   return [...folders, ...(folders.includes(folder) ? [] : [folder])].join(':');
@@ -116,15 +125,17 @@ function pathWith(path: string, node: string): string {
 
 // The relay is ready before the command begins, so that its first connection is not refused. It is no child of the
 // shell, so that a plain `wait` in a script does not wait for it.
-function relayed({ proxy, system }: SandboxPolicy): string {
+function relaySandboxProxy({ proxy, system }: SandboxPolicy): string {
   if (proxy === undefined) return '';
   const socket = system.backend === 'bubblewrap' ? PROXY_SOCKET : proxy.socket;
-  const relay = [system.node, ...relayArguments(RELAY_PORT, socket, proxy.rules)].map(quoted).join(' ');
+  const relay = [system.node, ...proxyRelayArguments(RELAY_PORT, socket, proxy.rules)]
+    .map(quoteForSandboxShell)
+    .join(' ');
   return `read -r _ < <( (${relay} 2>/dev/null &) ); `;
 }
 
 /** Returns one word of shell text. */
-export function quoted(text: string): string {
+export function quoteForSandboxShell(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
@@ -133,6 +144,9 @@ export function quoted(text: string): string {
 const PREPARE =
   '{ echo 1000 > /proc/self/oom_score_adj; } 2>/dev/null; while [ "$1" != -- ]; do echo 0 > "$1/cgroup.procs" || exit 125; shift; done; shift; exec "$@"';
 
-function prepared(groups: readonly string[], argv: readonly string[]): Pick<ConfinedProcess, 'file' | 'args'> {
+function prepareSandboxProcess(
+  groups: readonly string[],
+  argv: readonly string[],
+): Pick<ConfinedProcess, 'file' | 'args'> {
   return { file: '/bin/sh', args: ['-c', PREPARE, 'drover', ...groups, '--', ...argv] };
 }

@@ -12,14 +12,14 @@ import { lstatSync, mkdirSync, readdirSync, readlinkSync, renameSync, rmdirSync,
 const holders = new Map<string, Set<string>>(); // a folder that was made here -> the sessions that need it
 
 /** Creates folders for missing paths. Dispose of the result when the command has ended. */
-export function sealPaths(holder: string, paths: readonly string[]): Disposable {
+export function sealSandboxPaths(holder: string, paths: readonly string[]): Disposable {
   const guards = paths.flatMap((path) => {
     if (lstatSync(path, { throwIfNoEntry: false }) === undefined) {
       mkdirSync(path);
       if (!holders.has(path)) holders.set(path, new Set());
     }
     holders.get(path)?.add(holder);
-    return guardOf(path);
+    return guardOfSealedPath(path);
   });
   return {
     [Symbol.dispose]() {
@@ -29,12 +29,12 @@ export function sealPaths(holder: string, paths: readonly string[]): Disposable 
 }
 
 /** Whether sealing these paths would make a folder. */
-export function hasUnsealed(paths: readonly string[]): boolean {
+export function hasUnsealedSandboxPaths(paths: readonly string[]): boolean {
   return paths.some((path) => lstatSync(path, { throwIfNoEntry: false }) === undefined);
 }
 
 /** Removes the folders that no other holder needs. Idempotent. */
-export function unsealPaths(holder: string): void {
+export function unsealSandboxPaths(holder: string): void {
   for (const [path, known] of holders) {
     if (!known.delete(holder) || known.size > 0) continue;
     holders.delete(path);
@@ -48,38 +48,38 @@ export function unsealPaths(holder: string): void {
 }
 
 /** Returns the repairs to run after a command; none if a mount protects the path. */
-function guardOf(path: string): readonly (() => void)[] {
+function guardOfSealedPath(path: string): readonly (() => void)[] {
   if (lstatSync(path).isSymbolicLink()) {
     const target = readlinkSync(path);
-    return [() => restoreLink(path, target)];
+    return [() => restoreSealedLink(path, target)];
   }
-  if (!isEmptyFolder(path)) return [];
-  const before = identityOf(path);
+  if (!isSealedFolderEmpty(path)) return [];
+  const before = identityOfSealedPath(path);
   return [
     () => {
-      const now = identityOf(path);
-      if (now !== undefined && now !== before && !isEmptyFolder(path)) setAside(path);
+      const now = identityOfSealedPath(path);
+      if (now !== undefined && now !== before && !isSealedFolderEmpty(path)) setAsideSealedPath(path);
     },
   ];
 }
 
 /** Inode numbers are used again, so the time of birth counts too. */
-function identityOf(path: string): string | undefined {
+function identityOfSealedPath(path: string): string | undefined {
   const found = lstatSync(path, { throwIfNoEntry: false, bigint: true });
   return found && `${found.isDirectory()} ${found.ino} ${found.birthtimeNs}`;
 }
 
-function isEmptyFolder(path: string): boolean {
+function isSealedFolderEmpty(path: string): boolean {
   return lstatSync(path).isDirectory() && readdirSync(path).length === 0;
 }
 
-function restoreLink(path: string, target: string): void {
+function restoreSealedLink(path: string, target: string): void {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found?.isSymbolicLink() === true && readlinkSync(path) === target) return;
-  if (found !== undefined) setAside(path);
+  if (found !== undefined) setAsideSealedPath(path);
   symlinkSync(target, path);
 }
 
-function setAside(path: string): void {
+function setAsideSealedPath(path: string): void {
   renameSync(path, `${path}.replaced-${Date.now()}`);
 }

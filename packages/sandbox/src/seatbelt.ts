@@ -4,7 +4,7 @@
 // Rules further down win, so the order is: deny everything, allow what every program needs, then folders from the
 // outside in. There are no mounts: HOME and /tmp are private by their variables alone, and the real ones cannot be read.
 
-import { type Mount, mounts } from './linux/bubblewrap.ts';
+import { type Mount, bubblewrapMounts } from './linux/bubblewrap.ts';
 import type { SandboxPolicy } from './policy.ts';
 
 const BASE = [
@@ -36,12 +36,14 @@ export function seatbeltProfile(policy: SandboxPolicy): string {
   const { folder, proxy } = policy;
   const lines = [
     ...BASE,
-    ...SYSTEM.map((path) => `(allow file-read* (subpath ${quoted(path)}))`),
-    `(allow file-read* file-write* (subpath ${quoted(folder)}))`,
-    ...mounts(policy)
+    ...SYSTEM.map((path) => `(allow file-read* (subpath ${quoteForSeatbelt(path)}))`),
+    `(allow file-read* file-write* (subpath ${quoteForSeatbelt(folder)}))`,
+    ...bubblewrapMounts(policy)
       .filter(({ from, at }) => from === at)
-      .flatMap(({ kind, at }) => rules(kind, quoted(at))),
-    ...(proxy === undefined ? [] : ['(allow network-outbound (literal ' + quoted(proxy.socket) + '))', LOOPBACK]),
+      .flatMap(({ kind, at }) => seatbeltRules(kind, quoteForSeatbelt(at))),
+    ...(proxy === undefined
+      ? []
+      : ['(allow network-outbound (literal ' + quoteForSeatbelt(proxy.socket) + '))', LOOPBACK]),
   ];
   return `${lines.join('\n')}\n`;
 }
@@ -49,7 +51,7 @@ export function seatbeltProfile(policy: SandboxPolicy): string {
 // The relay and its clients meet on loopback, and nowhere else.
 const LOOPBACK = '(allow network* (local ip "localhost:*") (remote ip "localhost:*"))';
 
-function rules(kind: Mount['kind'], path: string): readonly string[] {
+function seatbeltRules(kind: Mount['kind'], path: string): readonly string[] {
   switch (kind) {
     case 'hidden':
       return [`(deny file-read* file-write* (subpath ${path}))`];
@@ -66,6 +68,6 @@ function rules(kind: Mount['kind'], path: string): readonly string[] {
   }
 }
 
-function quoted(path: string): string {
+function quoteForSeatbelt(path: string): string {
   return `"${path.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
 }

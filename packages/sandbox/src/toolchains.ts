@@ -6,7 +6,7 @@
 
 import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join } from 'node:path';
-import { isIn, look } from './paths.ts';
+import { isInSandboxPath, statOrUndefined } from './paths.ts';
 
 /** Version managers: the variable that names their folder, and its default below HOME. */
 const MANAGERS: readonly (readonly [variable: string, below: string])[] = [
@@ -46,49 +46,53 @@ type Surroundings = {
 };
 
 export function findToolchains({ env, home, covered }: Surroundings): Toolchains {
-  const path = (env['PATH'] ?? '').split(':').filter((folder) => isAbsolute(folder) && isFolder(folder));
+  const path = (env['PATH'] ?? '').split(':').filter((folder) => isAbsolute(folder) && isToolchainFolder(folder));
   const managers = MANAGERS.flatMap(([variable, below]) => {
     const folder = env[variable] ?? join(home, below);
-    const isUsed = env[variable] !== undefined || path.some((each) => isIn(each, folder)) || variable === 'RUSTUP_HOME';
-    return isUsed && isFolder(folder) ? [[variable, folder] as const] : [];
+    const isUsed =
+      env[variable] !== undefined || path.some((each) => isInSandboxPath(each, folder)) || variable === 'RUSTUP_HOME';
+    return isUsed && isToolchainFolder(folder) ? [[variable, folder] as const] : [];
   });
   const installations = INSTALLATIONS.flatMap((variable) => {
     const folder = env[variable];
-    return folder !== undefined && isAbsolute(folder) && isFolder(folder) ? [folder] : [];
+    return folder !== undefined && isAbsolute(folder) && isToolchainFolder(folder) ? [folder] : [];
   });
   const wanted = [
     ...managers.map(([, folder]) => folder),
     ...installations,
-    ...path.flatMap((each) => programFolders(each, home)),
+    ...path.flatMap((each) => toolchainProgramFolders(each, home)),
   ];
   const folders = [...new Set(wanted.map((folder) => realpathSync(folder)))].filter(
-    (folder) => !showsTooMuch(folder, home) && !covered.some((other) => isIn(folder, other) || isIn(other, folder)),
+    (folder) =>
+      !doesToolchainShowTooMuch(folder, home) &&
+      !covered.some((other) => isInSandboxPath(folder, other) || isInSandboxPath(other, folder)),
   );
   return { folders, env: Object.fromEntries(managers) };
 }
 
 /** The paths that show Node, read-only: its installation, or the program alone if its folder holds other files. */
-export function nodePaths(node: string, { home, covered }: Omit<Surroundings, 'env'>): readonly string[] {
-  const folders = programFolders(dirname(node), home);
+export function nodeToolchainPaths(node: string, { home, covered }: Omit<Surroundings, 'env'>): readonly string[] {
+  const folders = toolchainProgramFolders(dirname(node), home);
   const isOpen = (folder: string) =>
-    !showsTooMuch(folder, home) && !covered.some((other) => isIn(other, folder) || isIn(folder, other));
+    !doesToolchainShowTooMuch(folder, home) &&
+    !covered.some((other) => isInSandboxPath(other, folder) || isInSandboxPath(folder, other));
   return folders.every(isOpen) ? folders : [node];
 }
 
 /** Whether the folder is, or holds, HOME or a folder for temporary files. */
-function showsTooMuch(folder: string, home: string): boolean {
-  return [home, ...SHARED].some((other) => isIn(other, folder));
+function doesToolchainShowTooMuch(folder: string, home: string): boolean {
+  return [home, ...SHARED].some((other) => isInSandboxPath(other, folder));
 }
 
 /** The installation that a folder of programs belongs to; the folder and its libraries where that shows too much. */
-function programFolders(programs: string, home: string): readonly string[] {
+function toolchainProgramFolders(programs: string, home: string): readonly string[] {
   const above = dirname(programs);
-  if (basename(programs) !== 'bin' || showsTooMuch(above, home)) return [programs];
+  if (basename(programs) !== 'bin' || doesToolchainShowTooMuch(above, home)) return [programs];
   if (PERSONAL.some((name) => above === join(home, name)))
-    return [programs, ...NEEDED_BESIDE.map((name) => join(above, name)).filter(isFolder)];
+    return [programs, ...NEEDED_BESIDE.map((name) => join(above, name)).filter(isToolchainFolder)];
   return [existsSync(join(above, 'lib')) ? above : programs];
 }
 
-function isFolder(path: string): boolean {
-  return look(path)?.isDirectory() === true;
+function isToolchainFolder(path: string): boolean {
+  return statOrUndefined(path)?.isDirectory() === true;
 }

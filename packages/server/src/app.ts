@@ -1,12 +1,12 @@
 // The server as a function from a request to its response, without a socket. `listen.ts` adds the socket's bounds.
 
 import { Hono } from 'hono';
-import { readBody } from './http/body.ts';
-import { refusedBecause } from './http/guard.ts';
+import { readHttpBody } from './http/body.ts';
+import { httpRequestRefusedBecause } from './http/guard.ts';
 import type { Host } from './host.ts';
 import { openApiDocument } from './api/openapi.ts';
-import { bug, notFound, Refusal } from './http/problem.ts';
-import { type Asked, ownRoutes, type Reply, type Route, runRoutes, sessionRoutes } from './api/routes.ts';
+import { httpBug, httpNotFound, Refusal } from './http/problem.ts';
+import { type Asked, apiOwnRoutes, type Reply, type Route, apiRunRoutes, apiSessionRoutes } from './api/routes.ts';
 import { Runs } from './runs/runs.ts';
 import { Sessions } from './sessions/sessions.ts';
 import { EventStream } from './streams/event-stream.ts';
@@ -70,7 +70,7 @@ const PAGE_POLICY = [
   "trusted-types 'none'",
 ].join('; ');
 
-export function createApp(host: Host, options: AppOptions): App {
+export function createServerApp(host: Host, options: AppOptions): App {
   const bounds = { ...BOUNDS, ...options.bounds };
   const { diagnose, version } = host;
   const feeds = new Feeds({ streamBytesMax: bounds.streamBytesMax, commentMs: bounds.commentMs, diagnose });
@@ -79,9 +79,9 @@ export function createApp(host: Host, options: AppOptions): App {
 
   let document: object | undefined;
   const routes: readonly Route[] = [
-    ...sessionRoutes(sessions),
-    ...runRoutes(runs),
-    ...ownRoutes({
+    ...apiSessionRoutes(sessions),
+    ...apiRunRoutes(runs),
+    ...apiOwnRoutes({
       version,
       token: options.token,
       tickets: options.tickets,
@@ -89,9 +89,9 @@ export function createApp(host: Host, options: AppOptions): App {
       document: () => (document ??= openApiDocument(routes, version)),
     }),
   ];
-  const served = serve(routes, { ...options, bounds, feeds, diagnose });
+  const served = serveRequest(routes, { ...options, bounds, feeds, diagnose });
   return {
-    fetch: async (request) => hardened(await served(request), request),
+    fetch: async (request) => hardenResponse(await served(request), request),
     start: () => sessions.start(),
     close: async () => {
       await Promise.all([sessions.close(), runs.close()]);
@@ -106,32 +106,32 @@ type Serving = Omit<AppOptions, 'bounds'> & {
   readonly diagnose: Host['diagnose'];
 };
 
-function serve(routes: readonly Route[], serving: Serving): (request: Request) => Promise<Response> {
+function serveRequest(routes: readonly Route[], serving: Serving): (request: Request) => Promise<Response> {
   const { page, diagnose } = serving;
   const app = new Hono();
   for (const route of routes) {
     app.on(route.method.toUpperCase(), route.path, async ({ req }) => {
-      const refusal = refusedBecause(req.raw, serving, route.needsToken);
+      const refusal = httpRequestRefusedBecause(req.raw, serving, route.needsToken);
       if (refusal !== undefined) return refusal.response;
       const param = (name: string): string => req.param(name) ?? '';
-      return answered(route, await replyTo(route, { request: req.raw, param }, serving), req.raw);
+      return answerRequest(route, await replyToRequest(route, { request: req.raw, param }, serving), req.raw);
     });
   }
   app.all('*', ({ req }) => {
-    const refusal = refusedBecause(req.raw, serving, isApi(req.raw));
+    const refusal = httpRequestRefusedBecause(req.raw, serving, isApiRequest(req.raw));
     if (refusal !== undefined) return refusal.response;
     const isReading = req.method === 'GET' || req.method === 'HEAD';
-    const file = isReading && !isApi(req.raw) ? page?.(req.path) : undefined;
-    return file === undefined ? notFound('route').response : pageResponse(file);
+    const file = isReading && !isApiRequest(req.raw) ? page?.(req.path) : undefined;
+    return file === undefined ? httpNotFound('route').response : respondWithPage(file);
   });
   app.onError((error) => {
     diagnose('a request failed', { error: error.stack ?? String(error) }, 'error');
-    return bug().response;
+    return httpBug().response;
   });
   return async (request) => {
     // A HEAD request for a stream would open a stream without a reader.
-    if (!['GET', 'POST', 'DELETE'].includes(request.method) && isApi(request))
-      return refusedBecause(request, serving, true)?.response ?? METHOD.response;
+    if (!['GET', 'POST', 'DELETE'].includes(request.method) && isApiRequest(request))
+      return httpRequestRefusedBecause(request, serving, true)?.response ?? METHOD.response;
     return app.fetch(request);
   };
 }
@@ -139,27 +139,27 @@ function serve(routes: readonly Route[], serving: Serving): (request: Request) =
 const METHOD = new Refusal(405, 'method.unfit', 'only GET, POST and DELETE are served here');
 
 /** True for every path except the files of the page. */
-function isApi({ url }: Request): boolean {
+function isApiRequest({ url }: Request): boolean {
   return /^\/(v1|healthz)(\/|$)/.test(new URL(url).pathname);
 }
 
 type Incoming = { readonly request: Request; readonly param: Asked<unknown>['param'] };
 
-async function replyTo(route: Route, { request, param }: Incoming, { bounds, feeds }: Serving): Promise<Reply> {
-  const after = afterIn(request);
+async function replyToRequest(route: Route, { request, param }: Incoming, { bounds, feeds }: Serving): Promise<Reply> {
+  const after = lastEventIdOfRequest(request);
   if (after instanceof Refusal) return after;
   if (route.answer.kind === 'events' && feeds.size >= bounds.streamsMax)
     return new Refusal(503, 'streams.too_many', `there are ${bounds.streamsMax} streams already`);
-  const numbers = numbersIn(route, request);
+  const numbers = queryNumbersOfRequest(route, request);
   if (numbers instanceof Refusal) return numbers;
   const asked = { param, after, signal: request.signal, number: (name: string) => numbers.get(name) };
   if (route.body === undefined) return route.reply({ ...asked, body: undefined });
-  const read = await readBody(request, route.body, bounds.bodyBytesMax);
+  const read = await readHttpBody(request, route.body, bounds.bodyBytesMax);
   return read instanceof Refusal ? read : route.reply({ ...asked, body: read.body });
 }
 
 /** Parses the query numbers that the route declares. */
-function numbersIn({ query = [] }: Route, { url }: Request): ReadonlyMap<string, number> | Refusal {
+function queryNumbersOfRequest({ query = [] }: Route, { url }: Request): ReadonlyMap<string, number> | Refusal {
   const given = new URL(url).searchParams;
   const numbers = new Map<string, number>();
   for (const { name } of query) {
@@ -172,22 +172,22 @@ function numbersIn({ query = [] }: Route, { url }: Request): ReadonlyMap<string,
   return numbers;
 }
 
-function afterIn({ headers }: Request): number | Refusal {
+function lastEventIdOfRequest({ headers }: Request): number | Refusal {
   const given = headers.get('last-event-id') ?? '0';
   if (/^\d{1,15}$/.test(given)) return Number(given);
   return new Refusal(400, 'last_event_id.malformed', 'Last-Event-ID is the number of an event');
 }
 
-function answered({ answer }: Route, reply: Reply, request: Request): Response {
+function answerRequest({ answer }: Route, reply: Reply, request: Request): Response {
   if (reply instanceof Refusal) return reply.response;
-  if (reply instanceof EventStream) return streamed(reply, request);
+  if (reply instanceof EventStream) return streamToRequest(reply, request);
   if (reply === undefined) return new Response(null, { status: 204 });
   if (answer.kind !== 'json') throw new TypeError('this route answers no JSON');
   answer.schema.parse(reply);
   return Response.json(reply, { status: answer.status });
 }
 
-function streamed(stream: EventStream, { signal }: Request): Response {
+function streamToRequest(stream: EventStream, { signal }: Request): Response {
   // A client that left before the first read never cancels the body.
   if (signal.aborted) stream.leave();
   else signal.addEventListener('abort', () => stream.leave(), { once: true });
@@ -201,7 +201,7 @@ function streamed(stream: EventStream, { signal }: Request): Response {
   });
 }
 
-function pageResponse({ body, type }: PageFile): Response {
+function respondWithPage({ body, type }: PageFile): Response {
   const bytes = typeof body === 'string' ? body : new Uint8Array(body);
   return new Response(bytes, {
     headers: {
@@ -217,9 +217,9 @@ function pageResponse({ body, type }: PageFile): Response {
 }
 
 /** Sets the security headers of every response. */
-function hardened(response: Response, request: Request): Response {
+function hardenResponse(response: Response, request: Request): Response {
   response.headers.set('x-content-type-options', 'nosniff');
   response.headers.set('referrer-policy', 'no-referrer');
-  if (isApi(request)) response.headers.set('cache-control', 'no-store');
+  if (isApiRequest(request)) response.headers.set('cache-control', 'no-store');
   return response;
 }

@@ -70,7 +70,7 @@ export class SpanFold {
             'drover.run.outcome': record.outcome,
             'drover.run.exit_code': record.exitCode,
             'drover.run.tasks': record.tasks.length,
-            ...cost(record.cost),
+            ...spanCost(record.cost),
           },
           error: record.exitCode === 0 ? undefined : (record.failure?.kind ?? record.outcome),
         });
@@ -92,7 +92,7 @@ export class SpanFold {
   #takeTask(record: Recorded, at: number): readonly Span[] {
     switch (record.type) {
       case 'task_start':
-        this.#begin(agentKey(record), at, {
+        this.#begin(spanKeyOfAgent(record), at, {
           name: 'invoke_agent worker',
           attributes: this.#agentAttributes(record, 'worker'),
         });
@@ -101,12 +101,12 @@ export class SpanFold {
       case 'task_end':
         return record.attempt === undefined
           ? []
-          : this.#end(agentKey(record), at, {
+          : this.#end(spanKeyOfAgent(record), at, {
               attributes: {
                 'drover.task.status': record.status,
                 'drover.task.files': record.files.length,
-                ...usage(record.usage),
-                ...cost(record.cost),
+                ...spanUsage(record.usage),
+                ...spanCost(record.cost),
               },
               error: record.status === 'finished' ? undefined : (record.failure?.kind ?? record.status),
             });
@@ -122,13 +122,13 @@ export class SpanFold {
           error: record.outcome === 'landed' ? undefined : record.outcome,
         });
       case 'gate_start':
-        this.#begin(gateKey(record), at, {
+        this.#begin(spanKeyOfGate(record), at, {
           name: 'gate',
           attributes: { ...(record.task !== undefined && { 'drover.task.id': record.task }) },
         });
         return [];
       case 'gate_end':
-        return this.#end(gateKey(record), at, {
+        return this.#end(spanKeyOfGate(record), at, {
           attributes: { 'drover.gate.passed': record.passed, 'drover.gate.flaky': record.flaky },
           error: record.passed ? undefined : 'gate_failed',
         });
@@ -184,21 +184,21 @@ export class SpanFold {
     agent.model = record.model;
     // An attempt begins with task_start, and a session of its own with each turn.
     if (record.task !== undefined || record.run === undefined) return [];
-    this.#begin(agentKey(record), at, {
+    this.#begin(spanKeyOfAgent(record), at, {
       name: 'invoke_agent coordinator',
       attributes: this.#agentAttributes(record, 'coordinator'),
     });
     this.#begin('plan', at, {
       name: 'plan',
       attributes: { 'gen_ai.operation.name': 'plan' },
-      parent: agentKey(record),
+      parent: spanKeyOfAgent(record),
     });
     return [];
   }
 
   #sessionEnd(record: Extract<Recorded, { readonly type: 'session_end' }>, at: number): readonly Span[] {
     if (record.task !== undefined) return [];
-    const key = agentKey(record);
+    const key = spanKeyOfAgent(record);
     this.#open.delete('plan');
     if (record.run === undefined)
       this.#begin(key, this.#turnStart ?? at, {
@@ -207,7 +207,7 @@ export class SpanFold {
       });
     this.#turnStart = undefined;
     return this.#end(key, at, {
-      attributes: { ...usage(record.usage), ...cost(record.cost) },
+      attributes: { ...spanUsage(record.usage), ...spanCost(record.cost) },
       error: record.outcome === 'done' || record.outcome === 'suspended' ? undefined : record.outcome,
     });
   }
@@ -215,7 +215,7 @@ export class SpanFold {
   #turnStart: number | undefined;
 
   #agent(record: Place & Recorded, at: number): AgentState {
-    const key = agentKey(record);
+    const key = spanKeyOfAgent(record);
     if (record.run === undefined) this.#turnStart ??= at;
     const known = this.#agents.get(key);
     if (known !== undefined) return known;
@@ -230,7 +230,7 @@ export class SpanFold {
     return {
       'gen_ai.operation.name': 'invoke_agent',
       'gen_ai.agent.name': name,
-      'gen_ai.agent.id': agentKey(record),
+      'gen_ai.agent.id': spanKeyOfAgent(record),
       'gen_ai.conversation.id': this.#owner,
       ...(task !== undefined && { 'drover.task.id': task }),
       ...(attempt !== undefined && { 'drover.attempt': attempt }),
@@ -245,7 +245,7 @@ export class SpanFold {
     const model = rest.join('/');
     const span: Span = {
       traceId: this.#traceId,
-      spanId: spanIdOf(this.#owner, agentKey(record), 'chat', record.turn ?? 0, record.step ?? 0, agent.requests),
+      spanId: spanIdOf(this.#owner, spanKeyOfAgent(record), 'chat', record.turn ?? 0, record.step ?? 0, agent.requests),
       parentId: agent.spanId,
       name: `chat ${model}`,
       kind: 'client',
@@ -253,11 +253,11 @@ export class SpanFold {
       endMs: at,
       attributes: {
         'gen_ai.operation.name': 'chat',
-        'gen_ai.provider.name': providerName(provider),
+        'gen_ai.provider.name': spanProviderName(provider),
         'gen_ai.request.model': model,
         'gen_ai.conversation.id': this.#owner,
-        ...(message !== undefined && { 'gen_ai.response.finish_reasons': [message.stop], ...usage(message.usage) }),
-        ...cost(ended.cost),
+        ...(message !== undefined && { 'gen_ai.response.finish_reasons': [message.stop], ...spanUsage(message.usage) }),
+        ...spanCost(ended.cost),
         ...(error !== undefined && { 'error.type': error }),
         ...(message !== undefined &&
           this.#options.content && {
@@ -274,7 +274,7 @@ export class SpanFold {
   #call(record: Place & Recorded, name: string, args: unknown): BegunSpan {
     const id = 'callId' in record ? record.callId : '';
     return {
-      parent: agentKey(record),
+      parent: spanKeyOfAgent(record),
       name: `execute_tool ${name}`,
       attributes: {
         'gen_ai.operation.name': 'execute_tool',
@@ -294,7 +294,7 @@ export class SpanFold {
   #begin(key: string, at: number, { parent = 'run', ...what }: BegunSpan): void {
     if (this.#open.has(key)) return;
     const above = key === 'run' || this.#traceRoot(key) ? this.#parentId : this.#spanId(parent);
-    const nth = repeats(key) ? [this.#count(key)] : [];
+    const nth = doesSpanKeyRepeat(key) ? [this.#count(key)] : [];
     this.#open.set(key, {
       spanId: key === 'plan' ? spanIdOf(this.#owner, 'plan', this.#rounds + 1) : spanIdOf(this.#owner, key, ...nth),
       ...(above !== undefined && { parentId: above }),
@@ -306,7 +306,7 @@ export class SpanFold {
 
   /** A span that a resumed run begins again keeps its first start. */
   #firstStart(key: string, at: number): number {
-    if (key === 'plan' || repeats(key)) return at;
+    if (key === 'plan' || doesSpanKeyRepeat(key)) return at;
     const first = this.#starts.get(key) ?? at;
     this.#starts.set(key, first);
     return first;
@@ -359,12 +359,12 @@ type EndedRequest = {
 /** `parent` is a key; default: the run. */
 type BegunSpan = Pick<OpenSpan, 'name' | 'attributes'> & { readonly parent?: string };
 
-function agentKey({ task, attempt, run, turn }: Place & { readonly run?: string }): string {
+function spanKeyOfAgent({ task, attempt, run, turn }: Place & { readonly run?: string }): string {
   if (run === undefined) return `session ${turn ?? 0}`;
   return task === undefined ? 'coordinator' : `attempt ${task} ${attempt ?? 0}`;
 }
 
-function gateKey({
+function spanKeyOfGate({
   tree,
   command,
   task,
@@ -374,11 +374,11 @@ function gateKey({
 }
 
 /** Spans that can happen more than once under the same key. */
-function repeats(key: string): boolean {
+function doesSpanKeyRepeat(key: string): boolean {
   return /^(?:gate|merge) /.test(key);
 }
 
-function usage({ input, output, cacheRead, cacheWrite }: AssistantMessage['usage']): Attributes {
+function spanUsage({ input, output, cacheRead, cacheWrite }: AssistantMessage['usage']): Attributes {
   return {
     'gen_ai.usage.input_tokens': input + cacheRead + cacheWrite,
     'gen_ai.usage.output_tokens': output,
@@ -387,11 +387,11 @@ function usage({ input, output, cacheRead, cacheWrite }: AssistantMessage['usage
   };
 }
 
-function cost(usd: number | undefined): Attributes {
+function spanCost(usd: number | undefined): Attributes {
   return usd === undefined ? {} : { 'drover.cost.usd': usd };
 }
 
 // The well-known names of the conventions; any other provider keeps its own.
-function providerName(name: string): string {
+function spanProviderName(name: string): string {
   return name === 'openai-chat' ? 'openai' : name;
 }

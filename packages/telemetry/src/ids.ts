@@ -8,11 +8,11 @@ const SPAN_CHARS = 16;
 export type TraceParent = { readonly traceId: string; readonly parentId: string };
 
 export function traceIdOf(owner: string): string {
-  return digest(['trace', owner], TRACE_CHARS);
+  return spanIdDigest(['trace', owner], TRACE_CHARS);
 }
 
 export function spanIdOf(owner: string, ...parts: readonly (string | number)[]): string {
-  return digest(['span', owner, ...parts], SPAN_CHARS);
+  return spanIdDigest(['span', owner, ...parts], SPAN_CHARS);
 }
 
 /** Parses a W3C traceparent; undefined for any other text. */
@@ -26,6 +26,6 @@ export function traceParentText({ traceId, parentId }: TraceParent): string {
   return `00-${traceId}-${parentId}-01`;
 }
 
-function digest(parts: readonly (string | number)[], chars: number): string {
+function spanIdDigest(parts: readonly (string | number)[], chars: number): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, chars);
 }

@@ -5,7 +5,7 @@
 
 import type { Recorded } from '@drover/protocol/events';
 import { SpanFold } from './fold.ts';
-import { sendMetrics, sendSpans } from './send.ts';
+import { sendTelemetryMetrics, sendTelemetrySpans } from './send.ts';
 import type { TelemetrySettings } from './settings.ts';
 import type { Span } from './span.ts';
 
@@ -51,7 +51,7 @@ export class LiveTelemetry {
   async close(): Promise<string | undefined> {
     this.#flush();
     await this.#sending;
-    this.#problem ??= await sendMetrics([...this.#sent.values()], this.#settings);
+    this.#problem ??= await sendTelemetryMetrics([...this.#sent.values()], this.#settings);
     return this.#problem;
   }
 
@@ -62,7 +62,8 @@ export class LiveTelemetry {
     this.#waiting = [];
     // After the first failure the rest is left for a later export.
     this.#sending = this.#sending.then(async () => {
-      if (this.#problem === undefined && spans.length > 0) this.#problem = await sendSpans(spans, this.#settings);
+      if (this.#problem === undefined && spans.length > 0)
+        this.#problem = await sendTelemetrySpans(spans, this.#settings);
     });
   }
 }

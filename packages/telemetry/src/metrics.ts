@@ -21,21 +21,21 @@ export type HistogramPoint = {
 
 type Measured = { readonly span: Span; readonly value: number; readonly more?: Readonly<Record<string, Value>> };
 
-export function metricsOf(spans: readonly Span[]): readonly Histogram[] {
+export function metricsOfSpans(spans: readonly Span[]): readonly Histogram[] {
   const operation = (name: string) => spans.filter((span) => span.attributes['gen_ai.operation.name'] === name);
   const chats = operation('chat');
   const seconds = (span: Span): Measured => ({ span, value: (span.endMs - span.startMs) / 1_000 });
-  const tokens = chats.flatMap((span) => [tokensOf(span, 'input'), tokensOf(span, 'output')].flat());
+  const tokens = chats.flatMap((span) => [tokenMetricsOf(span, 'input'), tokenMetricsOf(span, 'output')].flat());
   const made = [
-    histogram('gen_ai.client.token.usage', '{token}', tokens),
-    histogram('gen_ai.client.operation.duration', 's', chats.map(seconds)),
-    histogram('gen_ai.invoke_agent.duration', 's', operation('invoke_agent').map(seconds)),
-    histogram('gen_ai.execute_tool.duration', 's', operation('execute_tool').map(seconds)),
+    metricHistogram('gen_ai.client.token.usage', '{token}', tokens),
+    metricHistogram('gen_ai.client.operation.duration', 's', chats.map(seconds)),
+    metricHistogram('gen_ai.invoke_agent.duration', 's', operation('invoke_agent').map(seconds)),
+    metricHistogram('gen_ai.execute_tool.duration', 's', operation('execute_tool').map(seconds)),
   ];
   return made.filter(({ points }) => points.length > 0);
 }
 
-function tokensOf(span: Span, type: 'input' | 'output'): readonly Measured[] {
+function tokenMetricsOf(span: Span, type: 'input' | 'output'): readonly Measured[] {
   const value = span.attributes[`gen_ai.usage.${type}_tokens`];
   return typeof value === 'number' ? [{ span, value, more: { 'gen_ai.token.type': type } }] : [];
 }
@@ -49,7 +49,7 @@ const KEPT = [
   'error.type',
 ];
 
-function histogram(name: string, unit: string, measured: readonly Measured[]): Histogram {
+function metricHistogram(name: string, unit: string, measured: readonly Measured[]): Histogram {
   const groups = Map.groupBy(measured, ({ span, more }) => {
     const kept = KEPT.flatMap((key) => (span.attributes[key] === undefined ? [] : [[key, span.attributes[key]]]));
     return JSON.stringify([...kept, ...Object.entries(more ?? {})]);

@@ -10,17 +10,17 @@ const CUMULATIVE = 2;
 
 export type Resource = Readonly<Record<string, Value>>;
 
-export function tracesRequest(spans: readonly Span[], resource: Resource): JsonObject {
-  const scopeSpans = [{ scope: { name: 'drover' }, spans: spans.map(spanJson) }];
-  return { resourceSpans: [{ resource: { attributes: attributesJson(resource) }, scopeSpans }] };
+export function otlpTracesRequest(spans: readonly Span[], resource: Resource): JsonObject {
+  const scopeSpans = [{ scope: { name: 'drover' }, spans: spans.map(otlpSpanJson) }];
+  return { resourceSpans: [{ resource: { attributes: otlpAttributesJson(resource) }, scopeSpans }] };
 }
 
-export function metricsRequest(metrics: readonly Histogram[], resource: Resource): JsonObject {
-  const scopeMetrics = [{ scope: { name: 'drover' }, metrics: metrics.map(metricJson) }];
-  return { resourceMetrics: [{ resource: { attributes: attributesJson(resource) }, scopeMetrics }] };
+export function otlpMetricsRequest(metrics: readonly Histogram[], resource: Resource): JsonObject {
+  const scopeMetrics = [{ scope: { name: 'drover' }, metrics: metrics.map(otlpMetricJson) }];
+  return { resourceMetrics: [{ resource: { attributes: otlpAttributesJson(resource) }, scopeMetrics }] };
 }
 
-function spanJson(span: Span): JsonObject {
+function otlpSpanJson(span: Span): JsonObject {
   const { traceId, spanId, parentId, name, kind, startMs, endMs, attributes, error } = span;
   return {
     traceId,
@@ -28,19 +28,19 @@ function spanJson(span: Span): JsonObject {
     ...(parentId !== undefined && { parentSpanId: parentId }),
     name,
     kind: KINDS[kind],
-    startTimeUnixNano: nanos(startMs),
-    endTimeUnixNano: nanos(endMs),
-    attributes: attributesJson(attributes),
+    startTimeUnixNano: otlpNanos(startMs),
+    endTimeUnixNano: otlpNanos(endMs),
+    attributes: otlpAttributesJson(attributes),
     status: error === undefined ? {} : { code: STATUS_ERROR },
   };
 }
 
-function metricJson({ name, unit, bounds, points }: Histogram): JsonObject {
-  const dataPoints = points.map((point) => pointJson(point, bounds));
+function otlpMetricJson({ name, unit, bounds, points }: Histogram): JsonObject {
+  const dataPoints = points.map((point) => otlpPointJson(point, bounds));
   return { name, unit, histogram: { aggregationTemporality: CUMULATIVE, dataPoints } };
 }
 
-function pointJson({ attributes, startMs, endMs, values }: HistogramPoint, bounds: readonly number[]): JsonObject {
+function otlpPointJson({ attributes, startMs, endMs, values }: HistogramPoint, bounds: readonly number[]): JsonObject {
   const counts = Array.from({ length: bounds.length + 1 }, () => 0);
   for (const value of values) {
     const at = bounds.findIndex((bound) => value <= bound);
@@ -48,9 +48,9 @@ function pointJson({ attributes, startMs, endMs, values }: HistogramPoint, bound
     counts[bucket] = (counts[bucket] ?? 0) + 1;
   }
   return {
-    attributes: attributesJson(attributes),
-    startTimeUnixNano: nanos(startMs),
-    timeUnixNano: nanos(endMs),
+    attributes: otlpAttributesJson(attributes),
+    startTimeUnixNano: otlpNanos(startMs),
+    timeUnixNano: otlpNanos(endMs),
     count: String(values.length),
     sum: values.reduce((sum, value) => sum + value, 0),
     min: Math.min(...values),
@@ -60,11 +60,11 @@ function pointJson({ attributes, startMs, endMs, values }: HistogramPoint, bound
   };
 }
 
-function attributesJson(attributes: Readonly<Record<string, Value>>): Json {
-  return Object.entries(attributes).map(([key, value]) => ({ key, value: valueJson(value) }));
+function otlpAttributesJson(attributes: Readonly<Record<string, Value>>): Json {
+  return Object.entries(attributes).map(([key, value]) => ({ key, value: otlpValueJson(value) }));
 }
 
-function valueJson(value: Value): JsonObject {
+function otlpValueJson(value: Value): JsonObject {
   if (typeof value === 'string') return { stringValue: value };
   if (typeof value === 'boolean') return { boolValue: value };
   if (typeof value === 'number') return Number.isInteger(value) ? { intValue: String(value) } : { doubleValue: value };
@@ -72,6 +72,6 @@ function valueJson(value: Value): JsonObject {
 }
 
 // A number would lose the last digits.
-function nanos(ms: number): string {
+function otlpNanos(ms: number): string {
   return `${Math.round(ms)}000000`;
 }

@@ -1,8 +1,8 @@
 // Sends OTLP requests over HTTP. A collector that is slow or away costs a bounded time, and never an error of the run.
 
 import type { JsonObject } from '@drover/protocol/json';
-import { metricsOf } from './metrics.ts';
-import { metricsRequest, tracesRequest } from './otlp.ts';
+import { metricsOfSpans } from './metrics.ts';
+import { otlpMetricsRequest, otlpTracesRequest } from './otlp.ts';
 import type { Target, TelemetrySettings } from './settings.ts';
 import type { Span } from './span.ts';
 
@@ -12,28 +12,42 @@ const TEMPORARY = [429, 502, 503, 504];
 const PAUSE_MS = 500;
 
 /** Sends all spans. Returns a sentence about what was not taken; undefined if all was. */
-export async function sendSpans(spans: readonly Span[], settings: TelemetrySettings): Promise<string | undefined> {
+export async function sendTelemetrySpans(
+  spans: readonly Span[],
+  settings: TelemetrySettings,
+): Promise<string | undefined> {
   const { traces, resource } = settings;
   if (traces === undefined) return undefined;
   for (let at = 0; at < spans.length; at += SPANS_A_REQUEST) {
-    const problem = await post(traces, tracesRequest(spans.slice(at, at + SPANS_A_REQUEST), resource), settings);
+    const problem = await postTelemetry(
+      traces,
+      otlpTracesRequest(spans.slice(at, at + SPANS_A_REQUEST), resource),
+      settings,
+    );
     if (problem !== undefined) return problem;
   }
   return undefined;
 }
 
 /** Sends the metrics of all spans of a run. */
-export async function sendMetrics(spans: readonly Span[], settings: TelemetrySettings): Promise<string | undefined> {
+export async function sendTelemetryMetrics(
+  spans: readonly Span[],
+  settings: TelemetrySettings,
+): Promise<string | undefined> {
   const { metrics, resource } = settings;
-  const histograms = metricsOf(spans);
+  const histograms = metricsOfSpans(spans);
   if (metrics === undefined || histograms.length === 0) return undefined;
-  return post(metrics, metricsRequest(histograms, resource), settings);
+  return postTelemetry(metrics, otlpMetricsRequest(histograms, resource), settings);
 }
 
-async function post(target: Target, body: JsonObject, { timeoutMs }: TelemetrySettings): Promise<string | undefined> {
+async function postTelemetry(
+  target: Target,
+  body: JsonObject,
+  { timeoutMs }: TelemetrySettings,
+): Promise<string | undefined> {
   const deadline = AbortSignal.timeout(timeoutMs);
   for (let left = TRIES; ; left -= 1) {
-    const answer = await posted(target, body, deadline);
+    const answer = await postTelemetryOnce(target, body, deadline);
     if (answer === undefined) return undefined;
     if (left <= 1 || !answer.isTemporary || deadline.aborted) return answer.problem;
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
@@ -42,7 +56,11 @@ async function post(target: Target, body: JsonObject, { timeoutMs }: TelemetrySe
 
 type Refused = { readonly problem: string; readonly isTemporary: boolean };
 
-async function posted({ url, headers }: Target, body: JsonObject, signal: AbortSignal): Promise<Refused | undefined> {
+async function postTelemetryOnce(
+  { url, headers }: Target,
+  body: JsonObject,
+  signal: AbortSignal,
+): Promise<Refused | undefined> {
   try {
     const answer = await fetch(url, {
       method: 'POST',

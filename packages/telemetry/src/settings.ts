@@ -19,58 +19,60 @@ type Env = Readonly<Record<string, string | undefined>>;
 /** `problem` is a sentence for the user; telemetry is off then. Undefined if no variable asks for telemetry. */
 export function telemetrySettings(env: Env): TelemetrySettings | { readonly problem: string } | undefined {
   if (env['OTEL_SDK_DISABLED']?.toLowerCase() === 'true') return undefined;
-  const base = textOf(env, 'OTEL_EXPORTER_OTLP_ENDPOINT');
+  const base = telemetryVariable(env, 'OTEL_EXPORTER_OTLP_ENDPOINT');
   const urls = {
-    traces: urlFor(env, 'TRACES', base),
-    metrics: urlFor(env, 'METRICS', base),
+    traces: telemetryUrl(env, 'TRACES', base),
+    metrics: telemetryUrl(env, 'METRICS', base),
   };
   if (urls.traces === undefined && urls.metrics === undefined) return undefined;
   for (const url of Object.values(urls))
     if (url !== undefined && !/^https?:\/\/[^/\s]+/i.test(url))
       return { problem: `'${url}' in OTEL_EXPORTER_OTLP_ENDPOINT is not an http or https address` };
-  if (textOf(env, 'OTEL_EXPORTER_OTLP_PROTOCOL') === 'grpc')
+  if (telemetryVariable(env, 'OTEL_EXPORTER_OTLP_PROTOCOL') === 'grpc')
     return {
       problem: 'OTEL_EXPORTER_OTLP_PROTOCOL is grpc, and drover sends http/json only: name the HTTP port (4318)',
     };
-  const timeout = Number(textOf(env, 'OTEL_EXPORTER_OTLP_TIMEOUT') ?? TIMEOUT_MS_DEFAULT);
+  const timeout = Number(telemetryVariable(env, 'OTEL_EXPORTER_OTLP_TIMEOUT') ?? TIMEOUT_MS_DEFAULT);
   const target = (url: string | undefined, signal: string) =>
-    url === undefined ? undefined : { url, headers: headersFor(env, signal) };
+    url === undefined ? undefined : { url, headers: telemetryHeaders(env, signal) };
   return {
     traces: target(urls.traces, 'TRACES'),
     metrics: target(urls.metrics, 'METRICS'),
     timeoutMs: Number.isFinite(timeout) && timeout > 0 ? timeout : TIMEOUT_MS_DEFAULT,
     resource: {
-      ...pairs(textOf(env, 'OTEL_RESOURCE_ATTRIBUTES')),
+      ...telemetryPairs(telemetryVariable(env, 'OTEL_RESOURCE_ATTRIBUTES')),
       'service.name':
-        textOf(env, 'OTEL_SERVICE_NAME') ?? pairs(textOf(env, 'OTEL_RESOURCE_ATTRIBUTES'))['service.name'] ?? 'drover',
+        telemetryVariable(env, 'OTEL_SERVICE_NAME') ??
+        telemetryPairs(telemetryVariable(env, 'OTEL_RESOURCE_ATTRIBUTES'))['service.name'] ??
+        'drover',
     },
     content: env['OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT']?.toLowerCase() === 'true',
   };
 }
 
-function urlFor(env: Env, signal: string, base: string | undefined): string | undefined {
-  if (textOf(env, `OTEL_${signal}_EXPORTER`) === 'none') return undefined;
-  const own = textOf(env, `OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`);
+function telemetryUrl(env: Env, signal: string, base: string | undefined): string | undefined {
+  if (telemetryVariable(env, `OTEL_${signal}_EXPORTER`) === 'none') return undefined;
+  const own = telemetryVariable(env, `OTEL_EXPORTER_OTLP_${signal}_ENDPOINT`);
   return own ?? (base === undefined ? undefined : `${base.replace(/\/+$/, '')}/v1/${signal.toLowerCase()}`);
 }
 
-function headersFor(env: Env, signal: string): Readonly<Record<string, string>> {
+function telemetryHeaders(env: Env, signal: string): Readonly<Record<string, string>> {
   return {
-    ...pairs(textOf(env, 'OTEL_EXPORTER_OTLP_HEADERS')),
-    ...pairs(textOf(env, `OTEL_EXPORTER_OTLP_${signal}_HEADERS`)),
+    ...telemetryPairs(telemetryVariable(env, 'OTEL_EXPORTER_OTLP_HEADERS')),
+    ...telemetryPairs(telemetryVariable(env, `OTEL_EXPORTER_OTLP_${signal}_HEADERS`)),
   };
 }
 
 /** Reads `a=1,b=2`. Values may be percent-encoded. */
-function pairs(text: string | undefined): Readonly<Record<string, string>> {
+function telemetryPairs(text: string | undefined): Readonly<Record<string, string>> {
   const found = (text ?? '').split(',').flatMap((pair) => {
     const at = pair.indexOf('=');
-    return at < 1 ? [] : [[pair.slice(0, at).trim(), decoded(pair.slice(at + 1).trim())] as const];
+    return at < 1 ? [] : [[pair.slice(0, at).trim(), decodeTelemetryValue(pair.slice(at + 1).trim())] as const];
   });
   return Object.fromEntries(found);
 }
 
-function decoded(text: string): string {
+function decodeTelemetryValue(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch (error) {
@@ -79,7 +81,7 @@ function decoded(text: string): string {
   }
 }
 
-function textOf(env: Env, name: string): string | undefined {
+function telemetryVariable(env: Env, name: string): string | undefined {
   const text = env[name]?.trim();
   return text === undefined || text === '' ? undefined : text;
 }

@@ -21,22 +21,22 @@ export type ProjectEntry = {
 /** `elsewhere`: the same content is approved at another path. `unbound`: an older drover approved it, for any path. */
 export type Approval = 'approved' | 'elsewhere' | 'unbound' | 'none';
 
-export async function approvalOf(home: string, entry: ProjectEntry): Promise<Approval> {
-  return (await approvalsIn(home))(entry);
+export async function trustApprovalOf(home: string, entry: ProjectEntry): Promise<Approval> {
+  return (await readTrustApprovals(home))(entry);
 }
 
 /** Reads the stored approvals once, for any number of questions. */
-export async function approvalsIn(home: string): Promise<(entry: ProjectEntry) => Approval> {
-  const { approvals, unbound } = await readApproved(home);
+export async function readTrustApprovals(home: string): Promise<(entry: ProjectEntry) => Approval> {
+  const { approvals, unbound } = await readTrustedEntries(home);
   return (entry) => {
-    if (approvals.some((each) => isSame(each, entry))) return 'approved';
+    if (approvals.some((each) => isSameTrustEntry(each, entry))) return 'approved';
     if (approvals.some(({ sha256 }) => sha256 === entry.sha256)) return 'elsewhere';
     return Object.hasOwn(unbound, entry.sha256) ? 'unbound' : 'none';
   };
 }
 
 /** Why an approval that the user may remember does not count; undefined where there is none to remember. */
-export function whyNotApproved(approval: Approval): string | undefined {
+export function whyNotTrusted(approval: Approval): string | undefined {
   switch (approval) {
     case 'elsewhere':
       return 'it is approved in another folder, which does not count here';
@@ -49,21 +49,21 @@ export function whyNotApproved(approval: Approval): string | undefined {
 }
 
 /** Throws UsageError if the approvals can't be stored. */
-export async function approve(home: string, entries: readonly ProjectEntry[]): Promise<void> {
-  const { approvals, unbound } = await readApproved(home);
-  const others = approvals.filter((each) => !entries.some((entry) => isSame(each, entry)));
-  await write(home, { approvals: [...others, ...entries], unbound });
+export async function approveTrustEntries(home: string, entries: readonly ProjectEntry[]): Promise<void> {
+  const { approvals, unbound } = await readTrustedEntries(home);
+  const others = approvals.filter((each) => !entries.some((entry) => isSameTrustEntry(each, entry)));
+  await writeTrustApprovals(home, { approvals: [...others, ...entries], unbound });
 }
 
 /** Removes every approval of a repository, also those of earlier contents. Returns how many there were. */
-export async function revoke(home: string, repository: string): Promise<number> {
-  const { approvals, unbound } = await readApproved(home);
+export async function revokeTrustApprovals(home: string, repository: string): Promise<number> {
+  const { approvals, unbound } = await readTrustedEntries(home);
   const left = approvals.filter((each) => each.repository !== repository);
-  if (left.length < approvals.length) await write(home, { approvals: left, unbound });
+  if (left.length < approvals.length) await writeTrustApprovals(home, { approvals: left, unbound });
   return approvals.length - left.length;
 }
 
-function isSame(a: ProjectEntry, b: ProjectEntry): boolean {
+function isSameTrustEntry(a: ProjectEntry, b: ProjectEntry): boolean {
   return a.repository === b.repository && a.file === b.file && a.sha256 === b.sha256;
 }
 
@@ -74,17 +74,17 @@ type Approved = {
 };
 
 /** A file that can't be read approves nothing. */
-async function readApproved(home: string): Promise<Approved> {
-  const text = await readFile(pathIn(home), 'utf8').catch(() => '{}');
-  const { approvals = [], ...others } = parsed(text);
+async function readTrustedEntries(home: string): Promise<Approved> {
+  const text = await readFile(trustApprovalsPath(home), 'utf8').catch(() => '{}');
+  const { approvals = [], ...others } = parseTrustApprovals(text);
   const unbound = Object.entries(others).filter(([key]) => /^[0-9a-f]{64}$/.test(key));
   return {
-    approvals: Array.isArray(approvals) ? approvals.flatMap(entryIn) : [],
+    approvals: Array.isArray(approvals) ? approvals.flatMap(trustEntryIn) : [],
     unbound: Object.fromEntries(unbound),
   };
 }
 
-function parsed(text: string): JsonObject {
+function parseTrustApprovals(text: string): JsonObject {
   try {
     const found = JSON.parse(text) as Json;
     return isJsonObject(found) ? found : {};
@@ -95,15 +95,15 @@ function parsed(text: string): JsonObject {
 }
 
 // Version 0.1 knew configs only, and called the file `config`.
-function entryIn(entry: Json): readonly ProjectEntry[] {
+function trustEntryIn(entry: Json): readonly ProjectEntry[] {
   if (!isJsonObject(entry)) return [];
   const { repository, config, file = config, sha256 } = entry;
   if (typeof repository !== 'string' || typeof file !== 'string' || typeof sha256 !== 'string') return [];
   return [{ repository, file, sha256 }];
 }
 
-async function write(home: string, { approvals, unbound }: Approved): Promise<void> {
-  const path = pathIn(home);
+async function writeTrustApprovals(home: string, { approvals, unbound }: Approved): Promise<void> {
+  const path = trustApprovalsPath(home);
   try {
     await mkdir(dirname(path), { recursive: true });
     const text = JSON.stringify({ ...unbound, approvals }, undefined, 2);
@@ -115,6 +115,6 @@ async function write(home: string, { approvals, unbound }: Approved): Promise<vo
   }
 }
 
-function pathIn(home: string): string {
+function trustApprovalsPath(home: string): string {
   return join(home, 'approved.json');
 }

@@ -46,27 +46,27 @@ export type FoundFile = {
 };
 
 /** `own`: folders of the user, which belong to no project. */
-export async function findFiles(place: ProjectPlace, own: readonly string[]): Promise<readonly FoundFile[]> {
+export async function findTrustFiles(place: ProjectPlace, own: readonly string[]): Promise<readonly FoundFile[]> {
   const found: FoundFile[] = [];
   for (const folder of place.folders) {
     const configs = found.filter(({ kind }) => kind === 'config').length;
     for (const search of KINDS) {
-      if (own.includes(join(folder, topOf(search)))) continue;
+      if (own.includes(join(folder, topOfTrustSearch(search)))) continue;
       // Only the nearest config is in use.
       if (search.kind === 'config' && configs > 0) continue;
-      found.push(...(await searched(search, folder, place.repository)));
+      found.push(...(await searchTrustFiles(search, folder, place.repository)));
     }
   }
   return found.slice(0, ENTRIES_MAX);
 }
 
 /** The first name on the way to what is searched. */
-function topOf(search: Search): string {
+function topOfTrustSearch(search: Search): string {
   return ('file' in search ? search.file : search.folder).split('/', 1)[0] ?? '';
 }
 
-async function searched(search: Search, folder: string, repository: string): Promise<readonly FoundFile[]> {
-  const names = 'file' in search ? [search.file] : await namesIn(join(folder, search.folder), search.folder);
+async function searchTrustFiles(search: Search, folder: string, repository: string): Promise<readonly FoundFile[]> {
+  const names = 'file' in search ? [search.file] : await namesInTrustSearch(join(folder, search.folder), search.folder);
   const found: FoundFile[] = [];
   for (const name of names) {
     if ('ends' in search && !name.endsWith(search.ends)) continue;
@@ -75,7 +75,7 @@ async function searched(search: Search, folder: string, repository: string): Pro
       'main' in search
         ? await readProjectFolder(path, search.main, repository)
         : await readProjectFile(path, repository);
-    if (read === undefined || ('file' in search && !hasKey(read, search.has))) continue;
+    if (read === undefined || ('file' in search && !hasTrustKey(read, search.has))) continue;
     const below = folder === repository ? name : `${folder.slice(repository.length + 1)}/${name}`;
     found.push({ kind: search.kind, name: below, path, read });
   }
@@ -83,7 +83,7 @@ async function searched(search: Search, folder: string, repository: string): Pro
 }
 
 /** Lists the entries of a folder in a stable order, as paths that begin with `prefix`. */
-async function namesIn(folder: string, prefix: string): Promise<readonly string[]> {
+async function namesInTrustSearch(folder: string, prefix: string): Promise<readonly string[]> {
   if ((await lstatIfThere(folder)) === undefined) return [];
   try {
     const names = await readdir(folder);
@@ -98,7 +98,7 @@ async function namesIn(folder: string, prefix: string): Promise<readonly string[
   }
 }
 
-function hasKey(read: ReadEntry | Unreadable, key: string | undefined): boolean {
+function hasTrustKey(read: ReadEntry | Unreadable, key: string | undefined): boolean {
   if (key === undefined || 'problem' in read) return true;
   try {
     const value: unknown = JSON.parse(read.text);

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { statIfThere } from '@drover/core/files/lookup';
 
 /** Lists the folders from here up to the top of the repository; without a repository, only this folder. */
-export async function projectFolders(cwd: string): Promise<readonly string[]> {
+export async function projectFoldersForTrust(cwd: string): Promise<readonly string[]> {
   const folders: string[] = [];
   for (let folder = cwd; ; folder = dirname(folder)) {
     folders.push(folder);
@@ -21,8 +21,8 @@ export type ProjectPlace = {
   readonly folders: readonly string[];
 };
 
-export async function placeOf(cwd: string): Promise<ProjectPlace> {
+export async function projectPlaceForTrust(cwd: string): Promise<ProjectPlace> {
   const real = await realpath(cwd);
-  const folders = await projectFolders(real);
+  const folders = await projectFoldersForTrust(real);
   return { repository: folders.at(-1) ?? real, folders };
 }

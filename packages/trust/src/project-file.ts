@@ -39,10 +39,10 @@ export async function readProjectFile(
   const found = await readOwnFile({ path, within: repository });
   if (found.kind === 'missing') return undefined;
   if (found.kind === 'refused') return { problem: `${found.problem}; ${found.fix}` };
-  const text = decoded(found.bytes);
+  const text = decodeProjectFile(found.bytes);
   return text === undefined
     ? { problem: 'is not UTF-8 text; save it as UTF-8' }
-    : { text, sha256: sha256Of(found.bytes) };
+    : { text, sha256: sha256OfProjectFile(found.bytes) };
 }
 
 /** Reads a folder that has a file `main`. Returns undefined if it has none. */
@@ -52,9 +52,9 @@ export async function readProjectFolder(
   repository: string | undefined,
 ): Promise<ReadEntry | Unreadable | undefined> {
   if ((await lstatIfThere(join(path, main))) === undefined) return undefined;
-  if (repository !== undefined && !(await isWithin(path, repository)))
+  if (repository !== undefined && !(await isProjectFileWithin(path, repository)))
     return { problem: 'is a link that leads out of the repository; copy it' };
-  const names = await namesIn(path, '', DEPTH_MAX);
+  const names = await projectFileNamesIn(path, '', DEPTH_MAX);
   if (names === undefined) return { problem: `holds more than ${FILES_MAX} files; remove those it does not need` };
   const files: FolderFile[] = [];
   let text: string | undefined;
@@ -62,36 +62,40 @@ export async function readProjectFolder(
     const at = join(path, name);
     const found = await readOwnFile({ path: at, within: repository, bytesMax: FOLDER_FILE_BYTES_MAX });
     if (found.kind !== 'read') return { problem: `cannot be used: ${name} ${found.problem}; ${found.fix}` };
-    files.push({ name, sha256: sha256Of(found.bytes), isExecutable: await isExecutable(at) });
+    files.push({ name, sha256: sha256OfProjectFile(found.bytes), isExecutable: await isProjectFileExecutable(at) });
     if (name !== main) continue;
-    text = decoded(found.bytes);
+    text = decodeProjectFile(found.bytes);
     if (text === undefined || found.bytes.length > MB) return { problem: `cannot be used: ${main} is not UTF-8 text` };
   }
   if (text === undefined) return { problem: `cannot be used: ${main} is not a regular file` };
   const lines = files.map((file) => JSON.stringify([file.name, file.sha256, file.isExecutable]));
-  return { text, sha256: sha256Of(Buffer.from(lines.join('\n'))), files };
+  return { text, sha256: sha256OfProjectFile(Buffer.from(lines.join('\n'))), files };
 }
 
 /** Lists the files below a folder, sorted; undefined if there are too many. */
-async function namesIn(folder: string, below: string, depth: number): Promise<readonly string[] | undefined> {
+async function projectFileNamesIn(
+  folder: string,
+  below: string,
+  depth: number,
+): Promise<readonly string[] | undefined> {
   if (depth === 0) return undefined;
   const entries = await readdir(join(folder, below), { withFileTypes: true });
   const names: string[] = [];
   for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
     const name = below === '' ? entry.name : `${below}/${entry.name}`;
-    const inside = entry.isDirectory() ? await namesIn(folder, name, depth - 1) : [name];
+    const inside = entry.isDirectory() ? await projectFileNamesIn(folder, name, depth - 1) : [name];
     if (inside === undefined || names.length + inside.length > FILES_MAX) return undefined;
     names.push(...inside);
   }
   return names;
 }
 
-async function isWithin(path: string, repository: string): Promise<boolean> {
+async function isProjectFileWithin(path: string, repository: string): Promise<boolean> {
   const below = relative(await realpath(repository), await realpath(path));
   return below !== '..' && !below.startsWith(`..${sep}`) && !isAbsolute(below);
 }
 
-async function isExecutable(path: string): Promise<boolean> {
+async function isProjectFileExecutable(path: string): Promise<boolean> {
   try {
     await access(path, constants.X_OK);
     return true;
@@ -101,11 +105,11 @@ async function isExecutable(path: string): Promise<boolean> {
   }
 }
 
-function sha256Of(bytes: Uint8Array): string {
+function sha256OfProjectFile(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-function decoded(bytes: Uint8Array): string | undefined {
+function decodeProjectFile(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (error) {

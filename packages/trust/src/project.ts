@@ -5,9 +5,9 @@
 //      this command. Everything else is listed and ignored.
 //   2. The content that is handed out is the content whose digest was checked.
 
-import { approvalsIn, type Approval, type ProjectEntry } from './approvals.ts';
-import { findFiles, type FoundFile, type ProjectKind } from './inventory.ts';
-import { placeOf, type ProjectPlace } from './place.ts';
+import { readTrustApprovals, type Approval, type ProjectEntry } from './approvals.ts';
+import { findTrustFiles, type FoundFile, type ProjectKind } from './inventory.ts';
+import { projectPlaceForTrust, type ProjectPlace } from './place.ts';
 import type { FolderFile, ReadEntry } from './project-file.ts';
 
 export type ProjectFile = FoundFile & { readonly approval: Approval };
@@ -42,10 +42,10 @@ export class Project {
   }
 
   static async find({ cwd, home, own, trustsAll }: ProjectSearch): Promise<Project> {
-    const place = await placeOf(cwd);
-    const [found, approvalFor] = await Promise.all([findFiles(place, own), approvalsIn(home)]);
+    const place = await projectPlaceForTrust(cwd);
+    const [found, approvalFor] = await Promise.all([findTrustFiles(place, own), readTrustApprovals(home)]);
     const files = found.map((file): ProjectFile => {
-      const entry = entryOf(place.repository, file);
+      const entry = trustEntryOf(place.repository, file);
       return { ...file, approval: entry === undefined ? 'none' : approvalFor(entry) };
     });
     return new Project(place, files, trustsAll);
@@ -75,6 +75,6 @@ export class Project {
   }
 }
 
-function entryOf(repository: string, { name, read }: FoundFile): ProjectEntry | undefined {
+function trustEntryOf(repository: string, { name, read }: FoundFile): ProjectEntry | undefined {
   return 'problem' in read ? undefined : { repository, file: name, sha256: read.sha256 };
 }

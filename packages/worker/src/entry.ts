@@ -11,7 +11,7 @@ import type { TaskOutcome } from '@drover/protocol/outcomes';
 import type { Order, SignOfLife } from '@drover/core/task/order';
 import { type Line, taskLinkOverWire } from '@drover/core/task/wire';
 import { launchProcessesWith } from '@drover/core/tools/process/start';
-import { runTask } from './task.ts';
+import { runWorkerTask } from './task.ts';
 
 const SIGN_EVERY_MS = 1_000;
 
@@ -25,12 +25,12 @@ if (!isMainThread) {
   process.on('exit', tell);
 }
 
-export async function work(order: Order, run = runTask): Promise<TaskOutcome | undefined> {
+export async function work(order: Order, run = runWorkerTask): Promise<TaskOutcome | undefined> {
   launchProcessesWith(order.launcher);
   // Warm-up order: importing this module was the purpose.
   if ('warm' in order) return undefined;
   const line = taskLinkOverWire(order, threadId);
-  using _signs = signsOfLife();
+  using _signs = signsOfLifeOfThread();
   try {
     return await current.run(line, () => run(order.spec, line.link, line.signal));
   } finally {
@@ -39,7 +39,7 @@ export async function work(order: Order, run = runTask): Promise<TaskOutcome | u
 }
 
 /** One timer for all tasks of the thread. */
-function signsOfLife(): Disposable {
+function signsOfLifeOfThread(): Disposable {
   signs.tasks += 1;
   signs.timer ??= setInterval(() => parentPort?.postMessage({ sign: threadId } satisfies SignOfLife), SIGN_EVERY_MS);
   return {

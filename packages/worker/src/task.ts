@@ -34,26 +34,37 @@ import { SUBMIT_RESULT } from '@drover/core/tools/submit-result';
 import { distrustProgramFolders } from '@drover/core/tools/process/program';
 import type { Tool } from '@drover/core/tools/tool';
 
-export async function runTask(spec: TaskSpec, link: TaskLink, signal: AbortSignal): Promise<TaskOutcome> {
+export async function runWorkerTask(spec: TaskSpec, link: TaskLink, signal: AbortSignal): Promise<TaskOutcome> {
   distrustProgramFolders(spec.sandbox?.distrusted ?? []);
   const { past, seed, begin } = spec;
   const before = ownMessagesOfTask(past?.messages ?? [], seed.length);
   const tally = { spent: past === undefined ? NO_SPENDING : spentIn(past) }; // of the whole attempt
   // The attempt was complete before the crash; only its outcome was lost.
   if (past?.ending === 'done' && 'resume' in begin)
-    return outcomeOf({ status: 'finished', said: before, refused: past.refused?.calls ?? [], ...tally.spent });
+    return outcomeOfWorkerTask({
+      status: 'finished',
+      said: before,
+      refused: past.refused?.calls ?? [],
+      ...tally.spent,
+    });
   try {
-    const result = await openSession(spec, counting(link, tally)).run(begin, signal);
+    const result = await openWorkerSession(spec, countWorkerSpending(link, tally)).run(begin, signal);
     const said = [...before, ...result.messages];
-    return outcomeOf({ ...endOf(result, signal), said, refused: result.refused, ...tally.spent });
+    return outcomeOfWorkerTask({ ...endOfWorkerTask(result, signal), said, refused: result.refused, ...tally.spent });
   } catch (error) {
     if (!(error instanceof DroverError)) throw error;
     const { failure } = error;
-    return outcomeOf({ status: statusOf(failure, signal), failure, said: before, refused: [], ...tally.spent });
+    return outcomeOfWorkerTask({
+      status: statusOfWorkerFailure(failure, signal),
+      failure,
+      said: before,
+      refused: [],
+      ...tally.spent,
+    });
   }
 }
 
-function counting(link: TaskLink, tally: { spent: Spent }): TaskLink {
+function countWorkerSpending(link: TaskLink, tally: { spent: Spent }): TaskLink {
   return {
     ...link,
     ask: async (...asked) => {
@@ -65,9 +76,9 @@ function counting(link: TaskLink, tally: { spent: Spent }): TaskLink {
 }
 
 /** The model as a route that is asked over the link, and never itself. */
-function routeOf({ provider, name: model, contextTokens, outputTokensMax, price }: ModelSpec) {
+function modelRouteOfWorker({ provider, name: model, contextTokens, outputTokensMax, price }: ModelSpec) {
   return {
-    provider: { ...provider, stream: askedByTheRun },
+    provider: { ...provider, stream: workerAskedByRun },
     model,
     contextTokens,
     outputTokensMax,
@@ -75,21 +86,21 @@ function routeOf({ provider, name: model, contextTokens, outputTokensMax, price 
   } satisfies ModelRoute;
 }
 
-function askedByTheRun(): never {
+function workerAskedByRun(): never {
   throw new Error('the run asks the models of its tasks');
 }
 
-function openSession(spec: TaskSpec, link: TaskLink): Session {
+function openWorkerSession(spec: TaskSpec, link: TaskLink): Session {
   const { model, fallbacks = [], workspace, mode, past, sandbox } = spec;
   const hooks = callHooks(spec.hooks ?? [], spec.run, { cwd: workspace, env: spec.env, sandbox });
   const policy: Policy = { ...spec.policy, root: workspace, workspace: true };
   return new Session({
     id: newId('ses'),
     worker: 0, // the run that receives the events fills in the worker
-    ...routeOf(model),
-    fallbacks: fallbacks.map(routeOf),
+    ...modelRouteOfWorker(model),
+    fallbacks: fallbacks.map(modelRouteOfWorker),
     ...(model.charsPerToken !== undefined && { charsPerToken: model.charsPerToken }),
-    tools: [...builtinRunTools(noPlans, spec.skills), ...servedTools(spec.served, link.callServed)],
+    tools: [...builtinRunTools(workerSubmitsNoPlans, spec.skills), ...servedTools(spec.served, link.callServed)],
     definitions: spec.tools,
     context: {
       cwd: workspace,
@@ -105,33 +116,33 @@ function openSession(spec: TaskSpec, link: TaskLink): Session {
     limits: spec.limits,
     retry: spec.retry,
     ask: askRunOverLink(link),
-    judge: async (tool, input) => narrowed(spec, tool) ?? judgeInRole(mode, policy, tool, input),
+    judge: async (tool, input) => narrowWorkerTools(spec, tool) ?? judgeWorkerCall(mode, policy, tool, input),
     question: link.question,
-    inbox: inboxOf(link),
+    inbox: inboxOfWorker(link),
     pass: (event) => [event],
-    outlet: { emit: (event, { turn, step }) => link.emit(event, stepOf(turn, step)), settled: link.settled },
+    outlet: { emit: (event, { turn, step }) => link.emit(event, stepOfWorker(turn, step)), settled: link.settled },
     ...(hooks !== undefined && { hooks }),
     ...(past !== undefined && { past }),
   });
 }
 
 /** Holds the messages of the user until the next step. */
-function inboxOf({ mail }: TaskLink): Inbox {
+function inboxOfWorker({ mail }: TaskLink): Inbox {
   const inbox = new Inbox();
   mail.onMessage(({ id, text }) => void inbox.add(text, () => mail.delivered(id)));
   return inbox;
 }
 
-function stepOf(turn: number | undefined, step: number | undefined): Parameters<TaskLink['emit']>[1] {
+function stepOfWorker(turn: number | undefined, step: number | undefined): Parameters<TaskLink['emit']>[1] {
   return { ...(turn !== undefined && { turn }), ...(step !== undefined && { step }) };
 }
 
-async function noPlans(): Promise<never> {
+async function workerSubmitsNoPlans(): Promise<never> {
   throw new ToolError('workers cannot plan');
 }
 
 /** Denies tools that the task's custom agent may not use. */
-function narrowed({ toolsAllowed }: TaskSpec, { name }: Tool): Verdict | undefined {
+function narrowWorkerTools({ toolsAllowed }: TaskSpec, { name }: Tool): Verdict | undefined {
   if (toolsAllowed === undefined || ALWAYS.includes(name) || toolsAllowed.includes(name)) return undefined;
   return { effect: 'deny', why: `the agent of this task may only use ${toolsAllowed.join(', ') || 'no tools'}` };
 }
@@ -139,7 +150,7 @@ function narrowed({ toolsAllowed }: TaskSpec, { name }: Tool): Verdict | undefin
 // A worker ends its task with the first, and an agent that may not load skills would not know their names.
 const ALWAYS = [SUBMIT_RESULT, SKILL];
 
-async function judgeInRole(mode: TaskMode, policy: Policy, tool: Tool, input: Json): Promise<Verdict> {
+async function judgeWorkerCall(mode: TaskMode, policy: Policy, tool: Tool, input: Json): Promise<Verdict> {
   if (tool.name === SUBMIT_PLAN) return { effect: 'deny', why: 'workers cannot plan; do the task yourself' };
   if (mode === 'read' && tool.access === 'write')
     return { effect: 'deny', why: 'this task is to look, and to change nothing' };
@@ -148,7 +159,7 @@ async function judgeInRole(mode: TaskMode, policy: Policy, tool: Tool, input: Js
 
 type End = Pick<TaskOutcome, 'status' | 'failure'>;
 
-function endOf({ outcome }: ExecutionResult, signal: AbortSignal): End {
+function endOfWorkerTask({ outcome }: ExecutionResult, signal: AbortSignal): End {
   switch (outcome.status) {
     case 'done':
       return { status: 'finished' };
@@ -156,19 +167,19 @@ function endOf({ outcome }: ExecutionResult, signal: AbortSignal): End {
       return { status: 'cancelled', failure: turnFailureOfSignal(signal) };
     case 'incomplete':
     case 'error':
-      return { status: statusOf(outcome.failure, signal), failure: outcome.failure };
+      return { status: statusOfWorkerFailure(outcome.failure, signal), failure: outcome.failure };
     case 'suspended':
       throw new Error('a worker has no remote tools, and cannot wait for one');
   }
 }
 
 /** Returns `cancelled` if the run's signal ended the task, else `failed`, for example at a limit of the task. */
-function statusOf({ kind }: Failure, signal: AbortSignal): 'cancelled' | 'failed' {
+function statusOfWorkerFailure({ kind }: Failure, signal: AbortSignal): 'cancelled' | 'failed' {
   return signal.aborted && kind === turnFailureOfSignal(signal).kind ? 'cancelled' : 'failed';
 }
 
 type Told = Omit<TaskOutcome, 'summary'> & { readonly said: readonly Message[] };
 
-function outcomeOf({ said, ...told }: Told): TaskOutcome {
+function outcomeOfWorkerTask({ said, ...told }: Told): TaskOutcome {
   return { ...told, summary: taskSummaryIn(said) };
 }

@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Patch, parsePatch } from '@drover/server/page/patch';
+import { type Patch, parsePagePatch } from '@drover/server/page/patch';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../support/workspace.ts';
 
@@ -42,7 +42,7 @@ test('changed, new, deleted, renamed and binary files, each line with its number
     writeFileSync(join(folder, 'b.bin'), '\0\0');
     writeFileSync(join(folder, 'c.txt'), 'c\n');
   });
-  expect(told(parsePatch(patch))).toEqual([
+  expect(told(parsePagePatch(patch))).toEqual([
     'a.txt: changed +2 -2',
     '  ||place|line 1',
     '  1|1|same|one',
@@ -68,7 +68,7 @@ test('quoted names of git are read, even if no line repeats them', async () => {
     for (const name of names) chmodSync(join(folder, name), 0o755);
   });
   expect(
-    parsePatch(patch)
+    parsePagePatch(patch)
       .files.map(({ path }) => path)
       .toSorted(),
   ).toEqual(names.toSorted());
@@ -79,7 +79,7 @@ test('file content stays content, whatever it looks like', async () => {
   const patch = await patchOf({ 'x.patch': '-- old\n' }, (folder) =>
     writeFileSync(join(folder, 'x.patch'), `${lines.join('\n')}\n`),
   );
-  expect(told(parsePatch(patch))).toEqual([
+  expect(told(parsePagePatch(patch))).toEqual([
     'x.patch: changed +5 -1',
     '  ||place|line 1',
     '  1||removed|-- old',
@@ -88,12 +88,12 @@ test('file content stays content, whatever it looks like', async () => {
 });
 
 test('text that is not a patch is shown by line, and long text is cut and counted', () => {
-  expect(told(parsePatch('cannot be shown\nsorry\n'))).toEqual([
+  expect(told(parsePagePatch('cannot be shown\nsorry\n'))).toEqual([
     ': changed +0 -0',
     '  ||note|cannot be shown',
     '  ||note|sorry',
   ]);
-  expect(parsePatch('').files).toEqual([]);
-  const long = parsePatch('x\n'.repeat(20_050));
+  expect(parsePagePatch('').files).toEqual([]);
+  const long = parsePagePatch('x\n'.repeat(20_050));
   expect([long.files[0]?.lines.length, long.leftOut]).toEqual([20_000, 50]);
 });

@@ -1,7 +1,7 @@
 // Special addresses: a public name must not lead to them unless a rule names them.
 
-import { canonicalAddress, describeSpecial, findForbidden } from '@drover/sandbox/net/addresses';
-import { parseHostRule, parseTarget } from '@drover/sandbox/net/hosts';
+import { canonicalAddress, describeSpecialAddress, findForbiddenAddress } from '@drover/sandbox/net/addresses';
+import { parseHostRule, parseHostTarget } from '@drover/sandbox/net/hosts';
 import { expect, test } from 'vitest';
 
 const KINDS: readonly [string, string | undefined][] = [
@@ -53,11 +53,11 @@ const KINDS: readonly [string, string | undefined][] = [
 ];
 
 test.each(KINDS)('%s is %s', (address, kind) => {
-  expect(describeSpecial(address)).toBe(kind);
+  expect(describeSpecialAddress(address)).toBe(kind);
 });
 
 const forbidden = (rules: readonly string[], addresses: readonly string[]) =>
-  findForbidden(rules.map(parseHostRule), parseTarget('name.example.com:443'), addresses);
+  findForbiddenAddress(rules.map(parseHostRule), parseHostTarget('name.example.com:443'), addresses);
 
 test('one special address among public ones is found', () => {
   expect(forbidden(['name.example.com'], ['8.8.8.8', '10.0.0.5'])).toEqual({

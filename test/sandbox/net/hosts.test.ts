@@ -1,6 +1,6 @@
 // Host rules and targets: one parsed form decides, and hostile spellings have none.
 
-import { parseHostRule, parseTarget, permits, type HostRule } from '@drover/sandbox/net/hosts';
+import { parseHostRule, parseHostTarget, doHostRulesPermit, type HostRule } from '@drover/sandbox/net/hosts';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
@@ -97,7 +97,7 @@ const TARGETS: readonly [string, string, number][] = [
 ];
 
 test.each(TARGETS)('the target %s has one parsed form', (authority, host, port) => {
-  expect(parseTarget(authority)).toMatchObject({ host, port });
+  expect(parseHostTarget(authority)).toMatchObject({ host, port });
 });
 
 const NOT_TARGETS = [
@@ -122,7 +122,7 @@ const NOT_TARGETS = [
 ];
 
 test.each(NOT_TARGETS)('the target %j is refused', (authority) => {
-  expect(() => parseTarget(authority)).toThrow(/./);
+  expect(() => parseHostTarget(authority)).toThrow(/./);
 });
 
 const MATCHES: readonly [string, string, boolean][] = [
@@ -145,7 +145,7 @@ const MATCHES: readonly [string, string, boolean][] = [
 ];
 
 test.each(MATCHES)('the rule %s about the target %s says %s', (rule, authority, permitted) => {
-  expect(permits([parseHostRule(rule)], parseTarget(authority))).toBe(permitted);
+  expect(doHostRulesPermit([parseHostRule(rule)], parseHostTarget(authority))).toBe(permitted);
 });
 
 const RULE_SET = ['example.com', '*.wild.example.com', '127.0.0.1:4873', '[::1]:8080'].map(parseHostRule);
@@ -173,15 +173,15 @@ test('a target is permitted only if its one parsed form is', () => {
   const property = fc.property(authorities, (authority) => {
     let target;
     try {
-      target = parseTarget(authority);
+      target = parseHostTarget(authority);
     } catch {
       return;
     }
     expect(target.host).toMatch(target.kind === 'name' ? /^[a-z\d_][a-z\d._-]*$/ : /^[\da-f.:]+$/);
     const written = target.host.includes(':') ? `[${target.host}]` : target.host;
-    expect(parseTarget(`${written}:${target.port}`)).toEqual(target);
-    expect(permits(RULE_SET, target)).toBe(isExpected(target.host, target.port));
-    permitted += permits(RULE_SET, target) ? 1 : 0;
+    expect(parseHostTarget(`${written}:${target.port}`)).toEqual(target);
+    expect(doHostRulesPermit(RULE_SET, target)).toBe(isExpected(target.host, target.port));
+    permitted += doHostRulesPermit(RULE_SET, target) ? 1 : 0;
   });
   fc.assert(property, { numRuns: 5_000 });
   expect(permitted).toBeGreaterThan(0);

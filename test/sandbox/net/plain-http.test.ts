@@ -1,7 +1,7 @@
 // Plain HTTP through the proxy: each request decided anew, headers and framing written anew, nothing smuggled.
 
 import { statSync } from 'node:fs';
-import { openProxy } from '@drover/sandbox/net/proxy';
+import { openSandboxProxy } from '@drover/sandbox/net/proxy';
 import { expect, test } from 'vitest';
 import { ask, client, get, parseAnswer, proxyFixture, readAll, readUntil, site, tcpSite } from './proxy-fixture.ts';
 
@@ -271,6 +271,6 @@ test('a framing header behind thousands of others is still obeyed', async () => 
 test('the socket belongs to its user only, and a taken path is an error', async () => {
   const proxy = await proxyFixture({ rules: [] });
   expect(statSync(proxy.socket).mode & 0o777).toBe(0o600);
-  const second = openProxy({ rules: [], socket: proxy.socket, onConnection: () => undefined });
+  const second = openSandboxProxy({ rules: [], socket: proxy.socket, onConnection: () => undefined });
   await expect(second).rejects.toThrow('EADDRINUSE');
 });

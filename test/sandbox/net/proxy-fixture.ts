@@ -7,7 +7,7 @@ import { type AddressInfo, connect, createServer as createTcpServer, type Server
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseHostRule } from '@drover/sandbox/net/hosts';
-import { type Connection, openProxy, type ProxyOptions } from '@drover/sandbox/net/proxy';
+import { type Connection, openSandboxProxy, type ProxyOptions } from '@drover/sandbox/net/proxy';
 import { onTestFinished } from 'vitest';
 
 export type ProxyFixture = {
@@ -23,7 +23,7 @@ export async function proxyFixture({ rules, ...options }: Settings): Promise<Pro
   const folder = mkdtempSync(join(tmpdir(), 'drover-net-'));
   const socket = join(folder, 'proxy');
   const connections: Connection[] = [];
-  const proxy = await openProxy({
+  const proxy = await openSandboxProxy({
     rules: rules.map(parseHostRule),
     socket,
     onConnection: (connection) => connections.push(connection),

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseHostRule } from '@drover/sandbox/net/hosts';
-import { offlineEnvironment, proxyEnvironment, relayArguments } from '@drover/sandbox/net/relay';
+import { environmentWithoutProxy, environmentWithProxy, proxyRelayArguments } from '@drover/sandbox/net/relay';
 import { expect, onTestFinished, test } from 'vitest';
 import { type ProxyFixture, proxyFixture, readAll, readUntil, site } from './proxy-fixture.ts';
 
@@ -37,7 +37,7 @@ type Way = ProxyFixture & { readonly relayPort: number; readonly relay: ChildPro
 async function openWay(rules: readonly string[]): Promise<Way> {
   const proxy = await proxyFixture({ rules });
   const relayPort = await freePort();
-  const relay = await startRelay(relayArguments(relayPort, proxy.socket));
+  const relay = await startRelay(proxyRelayArguments(relayPort, proxy.socket));
   return { ...proxy, relayPort, relay };
 }
 
@@ -60,7 +60,7 @@ async function run(program: string, args: readonly string[], environment: Record
 }
 
 const throughRelay = ({ relayPort }: Way, program: string, args: readonly string[]): Promise<Ended> =>
-  run(program, args, proxyEnvironment(relayPort));
+  run(program, args, environmentWithProxy(relayPort));
 
 test('the relay copies both ways, ignores HUP and INT, and ends when killed', async () => {
   const { port } = await site();
@@ -106,13 +106,13 @@ test('bytes that arrive together with the agreement of the proxy are not lost', 
   const agreeing = createTcpServer((socket) => void socket.end('HTTP/1.1 200 OK\r\n\r\nbanner')).listen(path);
   onTestFinished(() => (agreeing.close(), rmSync(folder, { recursive: true })));
   const inside = await freePort();
-  await startRelay([...relayArguments(await freePort(), path), `127.0.0.1,${inside},localhost:4873`]);
+  await startRelay([...proxyRelayArguments(await freePort(), path), `127.0.0.1,${inside},localhost:4873`]);
   expect(await readAll(connect(inside, '127.0.0.1'))).toBe('banner');
 });
 
 test('a relay that cannot listen says why and ends with status 1', async () => {
   const { port } = await site();
-  const { code, output } = await run(process.execPath, relayArguments(port, '/nowhere'), {});
+  const { code, output } = await run(process.execPath, proxyRelayArguments(port, '/nowhere'), {});
   expect({ code, output }).toEqual({
     code: 1,
     output: `drover relay: listen EADDRINUSE: address already in use 127.0.0.1:${port}\n`,
@@ -122,7 +122,7 @@ test('a relay that cannot listen says why and ends with status 1', async () => {
 test('a loopback rule with a port is served at the same port inside', async () => {
   const { port } = await site();
   const proxy = await proxyFixture({ rules: [`localhost:${port}`] });
-  const args = relayArguments(await freePort(), proxy.socket);
+  const args = proxyRelayArguments(await freePort(), proxy.socket);
   const inside = await freePort();
   await startRelay([...args, `127.0.0.1,${inside},localhost:${port}`]);
   const socket = connect(inside, '127.0.0.1');
@@ -134,14 +134,14 @@ test('a loopback rule with a port is served at the same port inside', async () =
 test('a forwarded port that the proxy refuses is closed', async () => {
   const proxy = await proxyFixture({ rules: [] });
   const inside = await freePort();
-  await startRelay([...relayArguments(await freePort(), proxy.socket), `127.0.0.1,${inside},localhost:4873`]);
+  await startRelay([...proxyRelayArguments(await freePort(), proxy.socket), `127.0.0.1,${inside},localhost:4873`]);
   expect(await readAll(connect(inside, '127.0.0.1').on('error', () => undefined))).toBe('');
   expect(proxy.connections).toMatchObject([{ host: 'localhost', allowed: false }]);
 });
 
 test('only loopback rules with an unprivileged port become forwards, each address once', () => {
   const texts = ['localhost:4873', '127.0.0.1:4873', '[::1]:8080', 'localhost', 'localhost:80', 'a.example.com:8080'];
-  const args = relayArguments(3128, '/run/proxy', texts.map(parseHostRule));
+  const args = proxyRelayArguments(3128, '/run/proxy', texts.map(parseHostRule));
   expect(args.slice(3)).toEqual(['3128', '/run/proxy', '127.0.0.1,4873,localhost:4873', '::1,8080,[::1]:8080']);
 });
 
@@ -216,18 +216,18 @@ test('fetch and https of Node go through the relay, and loopback does not', asyn
 
 test('the environments set no Yarn variable that Yarn does not know', () => {
   const known = ['YARN_HTTP_RETRY', 'YARN_ENABLE_TELEMETRY', 'YARN_HTTP_PROXY', 'YARN_HTTPS_PROXY'];
-  const names = Object.keys({ ...proxyEnvironment(3128), ...offlineEnvironment() });
+  const names = Object.keys({ ...environmentWithProxy(3128), ...environmentWithoutProxy() });
   expect(names.filter((name) => /^yarn_/i.test(name) && !known.includes(name))).toEqual([]);
 });
 
 test('every proxy variable of the box has a lower-case twin', () => {
-  const environment = proxyEnvironment(3128);
+  const environment = environmentWithProxy(3128);
   for (const name of ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'NO_PROXY'])
     expect(environment[name.toLowerCase()]).toBe(environment[name]);
 });
 
 test('without a network no client retries and none is sent to a proxy', () => {
-  const environment = offlineEnvironment();
+  const environment = environmentWithoutProxy();
   const retries = Object.entries(environment).filter(([name]) => /retr(y|ies)$/i.test(name));
   expect(retries.length).toBeGreaterThan(3);
   expect(retries.filter(([, value]) => value !== '0')).toEqual([]);

@@ -3,7 +3,7 @@
 
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { unsealPaths } from '@drover/sandbox/seal';
+import { unsealSandboxPaths } from '@drover/sandbox/seal';
 import { expect, test } from 'vitest';
 import { listGitRunLater } from '../../../bin/sandbox/git-run-later.ts';
 import { sandboxProjectView } from '../../../bin/sandbox/project-view.ts';
@@ -28,7 +28,7 @@ inSandbox('what git runs later', (system) => {
       const runLater = await listGitRunLater({ root, env });
       const here = box(system, { root, sealed: sandboxProjectView(root, runLater).sealed });
       const { output } = await runInside(here, script);
-      unsealPaths(here.policy.folder);
+      unsealSandboxPaths(here.policy.folder);
       return output;
     };
     return { root, home, canary, git, attempt };

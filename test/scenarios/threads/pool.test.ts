@@ -9,7 +9,7 @@ import { openPool } from '@drover/coordinator/pool/pool';
 import { DroverError } from '@drover/core/errors';
 import { markedProcesses } from '@drover/core/tools/process/tree';
 import type { Script } from '@drover/rehearsal/script';
-import { runTask } from '@drover/worker/task';
+import { runWorkerTask } from '@drover/worker/task';
 import { afterAll, expect, test } from 'vitest';
 import { never, rehearsal, temporaryFolder } from '../../support/agent.ts';
 import { story } from '../../support/story.ts';
@@ -194,7 +194,7 @@ test('a reused thread sends nothing of its previous task', async () => {
 
   const outcome = await single.run(await taskOn(first, 'look', folders), used.link, never);
   await rm(join(workspace, 'note.txt'));
-  expect(await runTask(await taskOn(second, 'look', folders), fresh.link, never)).toEqual(outcome);
+  expect(await runWorkerTask(await taskOn(second, 'look', folders), fresh.link, never)).toEqual(outcome);
   expect(comparable(used.told)).toEqual(comparable(fresh.told));
   expect(first.requests.map(({ rawBody }) => rawBody)).toEqual(second.requests.map(({ rawBody }) => rawBody));
 });

@@ -5,7 +5,7 @@ import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
-import { loadScript } from '@drover/rehearsal/load';
+import { loadRehearsalScript } from '@drover/rehearsal/load';
 import { startRehearsal, type Rehearsal } from '@drover/rehearsal/server';
 import { EXAMPLES, MODEL, resultsIn, sample } from '../../support/example-sample.ts';
 
@@ -54,7 +54,7 @@ async function project(): Promise<{ readonly folder: string; readonly server: Re
   git('add', '-A');
   git('-c', 'user.name=A', '-c', 'user.email=a@example.com', 'commit', '-q', '-m', 'the spec');
   git('clone', '-q', '--bare', '.', join(folder, 'origin.git'));
-  const server = await startRehearsal(await loadScript(MODEL));
+  const server = await startRehearsal(await loadRehearsalScript(MODEL));
   onTestFinished(() => server.close());
   return { folder, server };
 }

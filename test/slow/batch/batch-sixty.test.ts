@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { appendFile, readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { loadScript } from '@drover/rehearsal/load';
+import { loadRehearsalScript } from '@drover/rehearsal/load';
 import { startRehearsal } from '@drover/rehearsal/server';
 import { drover } from '../../cli/fake-io.ts';
 import { EXAMPLES, MODEL, resultsIn, sample } from '../../support/example-sample.ts';
@@ -12,7 +12,7 @@ import { readJunit } from '../../support/data/junit-schema.ts';
 
 test('sixty files land, patches apply, and only three edited files run again', async () => {
   const { folder, shop } = await sample(60);
-  const server = await startRehearsal(await loadScript(MODEL));
+  const server = await startRehearsal(await loadRehearsalScript(MODEL));
   onTestFinished(() => server.close());
   const git = (...args: readonly string[]) => execFileSync('git', args, { cwd: shop });
   const env = { DROVER_HOME: join(folder, 'home'), ANTHROPIC_API_KEY: 'k', ANTHROPIC_BASE_URL: server.url };

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { findProgramOn } from '@drover/core/tools/process/program';
 import { parseHostRule } from '@drover/sandbox/net/hosts';
-import { openProxy } from '@drover/sandbox/net/proxy';
+import { openSandboxProxy } from '@drover/sandbox/net/proxy';
 import { expect, onTestFinished, test } from 'vitest';
 import { box, type Box, inSandbox, runInside } from '../../support/sandbox/box.ts';
 import { crateRegistry, goProxy, npmRegistry, pythonIndex } from '../../support/sandbox/registries.ts';
@@ -39,7 +39,7 @@ inSandbox('package managers inside the sandbox', (system) => {
     const seen: string[] = [];
     const rules = hosts.map((host) => parseHostRule(host));
     const socket = join(folder, 'proxy');
-    const proxy = await openProxy({
+    const proxy = await openSandboxProxy({
       rules,
       socket,
       resolve: async () => ['127.0.0.1'],

@@ -2,7 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { connect } from '@drover/hosts/line/redis';
+import { connectRedis } from '@drover/hosts/line/redis';
 import { onTestFinished } from 'vitest';
 import type { Redis } from './redis.ts';
 
@@ -14,7 +14,7 @@ export type Duplicator = {
 
 export async function duplicateAll(redis: Redis): Promise<Duplicator> {
   const monitor = spawn('redis-cli', ['-p', `${redis.port}`, 'monitor'], { stdio: ['ignore', 'pipe', 'ignore'] });
-  const again = connect({ url: redis.url, key: undefined });
+  const again = connectRedis({ url: redis.url, key: undefined });
   onTestFinished(() => {
     again.disconnect();
     monitor.kill('SIGKILL');

@@ -8,9 +8,9 @@ import type { ToolOutput } from '@drover/core/tools/tool';
 import type { Decision, Event } from '@drover/protocol/events';
 import { Broker, type Opened, type Wanted } from '@drover/mcp/broker';
 import type { OpenWire } from '@drover/mcp/instance';
-import { startServer } from '@drover/mcp/process/server-process';
+import { startMcpServerProcess } from '@drover/mcp/process/server-process';
 import { StdioWire } from '@drover/mcp/process/stdio-wire';
-import { openHttpWire } from '@drover/mcp/sdk/http-wire';
+import { openSdkHttpWire } from '@drover/mcp/sdk/http-wire';
 import type { HttpReach, ServerSpec } from '@drover/mcp/server-spec';
 import { openLoginStore } from '../../../bin/mcp/login/login-store.ts';
 import type { HostileFault } from '@drover/rehearsal/mcp/hostile-server';
@@ -84,12 +84,12 @@ export async function desk(
   const openWire = async ({ name, reach }: ServerSpec, { cwd }: { readonly cwd: string }): Promise<OpenWire> => {
     if (reach.type === 'http') {
       const login = loginsAt && { server: name, store: openLoginStore(loginsAt, { server: name, url: reach.url }) };
-      const wire = await openHttpWire(reach, login === '' ? undefined : login);
+      const wire = await openSdkHttpWire(reach, login === '' ? undefined : login);
       return { wire, why: () => wire.why, complaints: () => '' };
     }
     const { command, args } = reach;
     const env = { PATH: process.env['PATH'] ?? '', ...reach.env };
-    const server = await startServer({ command, args, env, cwd, sandbox: undefined, mark: newId('mcp') });
+    const server = await startMcpServerProcess({ command, args, env, cwd, sandbox: undefined, mark: newId('mcp') });
     pids.push(server.pid);
     const wire = new StdioWire(server);
     return { wire, why: () => wire.why, complaints: () => wire.complaints };

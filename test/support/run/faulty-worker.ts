@@ -9,7 +9,7 @@ import type { TaskSpec } from '@drover/core/task/task';
 import type { Opening, Order } from '@drover/core/task/order';
 import { taskLinkOverWire } from '@drover/core/task/wire';
 import { work as workWell } from '@drover/worker/entry';
-import { runTask } from '@drover/worker/task';
+import { runWorkerTask } from '@drover/worker/task';
 
 export const faults: Readonly<Record<string, () => void>> = {
   throw: () => {
@@ -37,7 +37,7 @@ export async function work(order: Order): Promise<unknown> {
   try {
     return await workWell(order, (...given) => {
       if (fault !== undefined) happenIn(spec, fault);
-      return runTask(...given);
+      return runWorkerTask(...given);
     });
   } finally {
     appendFileSync(join(spec.workspace, 'finally'), 'ran');

@@ -5,9 +5,9 @@
 import { appendFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { defineTool } from '@drover/core/tools/tool';
-import { createApp } from '@drover/server/app';
-import { hostsAt } from '@drover/server/http/guard';
-import { listen } from '@drover/server/http/listen';
+import { createServerApp } from '@drover/server/app';
+import { httpHostsAt } from '@drover/server/http/guard';
+import { listenForHttp } from '@drover/server/http/listen';
 import { pageAsset } from '@drover/server/page/assets';
 import { z } from 'zod';
 import { hostOf, TOKEN } from './serve-host.ts';
@@ -49,7 +49,7 @@ const host = hostOf({
   diagnose: () => undefined,
 });
 let port = Number(wanted);
-const app = createApp(host, { token: TOKEN, page: pageAsset, hosts: () => hostsAt('127.0.0.1', port) });
-const listening = await listen(app, { address: '127.0.0.1', port });
+const app = createServerApp(host, { token: TOKEN, page: pageAsset, hosts: () => httpHostsAt('127.0.0.1', port) });
+const listening = await listenForHttp(app, { address: '127.0.0.1', port });
 port = listening.port;
 process.stdout.write(`${port}\n`);

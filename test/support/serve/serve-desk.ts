@@ -6,9 +6,9 @@ import type { Recorded } from '@drover/protocol/events';
 import type { Tool } from '@drover/core/tools/tool';
 import type { Script } from '@drover/rehearsal/script';
 import type { Rehearsal } from '@drover/rehearsal/server';
-import { type App, type AppOptions, createApp } from '@drover/server/app';
-import { hostsAt } from '@drover/server/http/guard';
-import { listen, type Listening, type SocketBounds } from '@drover/server/http/listen';
+import { type App, type AppOptions, createServerApp } from '@drover/server/app';
+import { httpHostsAt } from '@drover/server/http/guard';
+import { listenForHttp, type Listening, type SocketBounds } from '@drover/server/http/listen';
 import { onTestFinished } from 'vitest';
 import { rehearsal, temporaryFolder } from '../agent.ts';
 import { hostOf, type HostSettings, TOKEN } from './serve-host.ts';
@@ -54,7 +54,7 @@ export async function serveDesk(script: Script, settings: DeskSettings = {}): Pr
     ...(brokenSession !== undefined && { brokenSession }),
   });
   let hosts = ['127.0.0.1:4700'];
-  const app = createApp(host, { ...options, token: TOKEN, hosts: () => hosts });
+  const app = createServerApp(host, { ...options, token: TOKEN, hosts: () => hosts });
   onTestFinished(() => app.close());
   return {
     app,
@@ -64,8 +64,8 @@ export async function serveDesk(script: Script, settings: DeskSettings = {}): Pr
     diagnoses,
     ask: (method, path, body, headers = {}) => app.fetch(requestOf(method, path, body, headers)),
     listen: async (bounds) => {
-      const listening = await listen(app, { address: '127.0.0.1', port: 0 }, bounds);
-      hosts = [...hosts, ...hostsAt('127.0.0.1', listening.port)];
+      const listening = await listenForHttp(app, { address: '127.0.0.1', port: 0 }, bounds);
+      hosts = [...hosts, ...httpHostsAt('127.0.0.1', listening.port)];
       onTestFinished(() => listening.close());
       return listening;
     },

@@ -1,7 +1,7 @@
 // The app of `drover serve` without a socket: its own host with the settings of a folder, and bounds that a test
 // chooses.
 
-import { createApp, type Bounds } from '@drover/server/app';
+import { createServerApp, type Bounds } from '@drover/server/app';
 import { DroverClient } from '@drover/client/client';
 import { onTestFinished } from 'vitest';
 import { openServeHost } from '../../../bin/serve/host.ts';
@@ -47,7 +47,7 @@ export async function servedApp({ given, home, root, wishes, bounds = {} }: Serv
     { ...typed, containment, hub, diagnostics, io, ...wishes },
     { root, version: '0.0.0-test' },
   );
-  const app = createApp(host, { token: TOKEN, hosts: () => [ADDRESS], bounds });
+  const app = createServerApp(host, { token: TOKEN, hosts: () => [ADDRESS], bounds });
   onTestFinished(() => app.close());
   const fetch = (url: string, init: RequestInit): Promise<Response> => {
     const request = new Request(url, init);

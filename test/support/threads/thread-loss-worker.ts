@@ -3,7 +3,7 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import type { Order } from '@drover/core/task/order';
 import { work as workWell } from '@drover/worker/entry';
-import { runTask } from '@drover/worker/task';
+import { runWorkerTask } from '@drover/worker/task';
 import { faults } from '../run/faulty-worker.ts';
 
 const LOOK_MS = 2;
@@ -13,7 +13,7 @@ export function work(order: Order): Promise<unknown> {
   return workWell(order, async (spec, link, signal) => {
     const watch = spec.task === 'guilty' ? setInterval(look, LOOK_MS) : undefined;
     try {
-      return await runTask(spec, link, signal);
+      return await runWorkerTask(spec, link, signal);
     } finally {
       clearInterval(watch);
     }

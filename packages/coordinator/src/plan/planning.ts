@@ -16,7 +16,7 @@ import type { Event } from '@drover/protocol/events';
 import type { Past } from '@drover/core/journal/history';
 import { judgeCall, type Policy } from '@drover/core/permission/policy';
 import type { Json } from '@drover/protocol/json';
-import { rolesOf, type RunSettings, type TaskRow } from '@drover/protocol/run';
+import { modelRolesOfRun, type RunSettings, type TaskRow } from '@drover/protocol/run';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { builtinRunTools } from '@drover/core/tools/builtin';
 import { FIND_TOOLS } from '@drover/core/tools/served/find-tools';
@@ -210,7 +210,7 @@ function firstPlanWords(settings: RunSettings, agents: Extensions['agents']): st
     `Make tasks that touch different files, and say with dependsOn where one builds on another. Work that can't be split is one task. A question is answered with tasks of mode read, or by you at once. At most ${tasksMax} tasks a plan and ${roundsMax} plans.`,
     ...[agentCatalogueForPlan(agents) ?? []].flat(),
     'The result of submit_plan says what became of each task. Then either submit a further plan for what failed or was found, or say in a few sentences what was achieved and what was not.',
-    ...(rolesOf(settings).review === undefined
+    ...(modelRolesOfRun(settings).review === undefined
       ? []
       : ['A reviewer reads what the tasks of a plan changed; what it finds comes with their results.']),
     ...(left === '' ? [] : [`Not part of the repository that workers get, since it isn't committed: ${left}`]),

@@ -3,7 +3,7 @@
 // It is a task of mode `read` after all tasks that write. So it reads what landed, changes nothing, and has a row, a
 // price and a journal like any task. The coordinator reads its result and may submit another plan.
 
-import { rolesOf, type RunSettings } from '@drover/protocol/run';
+import { modelRolesOfRun, type RunSettings } from '@drover/protocol/run';
 import type { PlannedTask } from '@drover/protocol/plan';
 
 const ID = 'review';
@@ -14,7 +14,7 @@ export function planWithReview(
   settings: RunSettings,
   done: ReadonlySet<string>,
 ): readonly PlannedTask[] {
-  const [model] = rolesOf(settings).review ?? [];
+  const [model] = modelRolesOfRun(settings).review ?? [];
   const written = tasks.filter(({ mode }) => mode === 'write').map(({ id }) => id);
   if (model === undefined || written.length === 0) return tasks;
   const taken = new Set([...tasks.map(({ id }) => id), ...done]);

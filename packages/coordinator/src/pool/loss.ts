@@ -11,7 +11,7 @@ import { DroverError } from '@drover/core/errors';
 import { isModelAnswerCutOff } from '@drover/core/model/partial-answer';
 import { NO_SPENDING, spentIn, sumSpent, type Spent } from '@drover/core/model/spending/spent';
 import type { Message } from '@drover/protocol/messages';
-import { failedTurn, type TaskOutcome } from '@drover/protocol/outcomes';
+import { failedTurnOutcome, type TaskOutcome } from '@drover/protocol/outcomes';
 import type { TaskLink } from '@drover/core/task/link';
 import { ownMessagesOfTask, taskSummaryIn } from '@drover/core/task/summary';
 import type { TaskSpec } from '@drover/core/task/task';
@@ -131,7 +131,7 @@ export class Unfinished {
     for (const label of this.#calls.values())
       emit({ type: 'tool_execution_end', output, outputSummary: toolOutputSummary(output), isError: true, ...label });
 
-    const outcome = failedTurn(failure, this.#answers > 0);
+    const outcome = failedTurnOutcome(failure, this.#answers > 0);
     if (!this.#isTurnEnded)
       emit('failure' in outcome ? { type: outcome.status, failure, reason } : { type: 'cancelled' });
     emit({ type: 'session_end', outcome: outcome.status, reason, messages: this.#messages, ...this.#spent });

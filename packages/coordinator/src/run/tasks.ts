@@ -18,7 +18,7 @@
 
 import type { TaskMessage } from '@drover/core/task/link';
 import type { Event, Place } from '@drover/protocol/events';
-import { describe, type Failure, FAILURES, traitsOf } from '@drover/protocol/failures';
+import { describe, type Failure, FAILURES, traitsOfFailure } from '@drover/protocol/failures';
 import type { PlannedTask } from '@drover/protocol/plan';
 import { isDone, type TaskStatus } from '@drover/protocol/run';
 
@@ -314,5 +314,5 @@ export function tasksToReopen(
 
 /** Whether a later try, a larger budget or another key may help: the task is not to blame. */
 export function isPassingTaskFailure(failure: Failure | undefined): boolean {
-  return failure !== undefined && traitsOf(failure).resume;
+  return failure !== undefined && traitsOfFailure(failure).resume;
 }

@@ -6,7 +6,7 @@ import { DroverError, ToolError } from '@drover/core/errors';
 import { newId } from '@drover/core/ids';
 import { Capture } from '@drover/core/tools/output/capture';
 import { runShell, type ShellEnd } from '@drover/core/tools/process/run-shell';
-import { hintsFor } from '@drover/sandbox/hints';
+import { sandboxHintsFor } from '@drover/sandbox/hints';
 import type { SandboxPolicy } from '@drover/sandbox/policy';
 
 const COMMAND_MS_MAX = 30 * 60_000;
@@ -41,7 +41,7 @@ export async function runSlotCommand(command: string, place: CommandPlace, signa
   if (signal.aborted) throw new DroverError(turnFailureOfSignal(signal));
   // Without bash the command fails like any other.
   if (typeof end === 'string') return { passed: false, isTimeout: false, durationMs: 0, output: end };
-  const hints = sandbox === undefined || end.exitCode === 0 ? [] : hintsFor(text, command, sandbox);
+  const hints = sandbox === undefined || end.exitCode === 0 ? [] : sandboxHintsFor(text, command, sandbox);
   const output = [text.trimEnd(), slotCommandEndWords(end), ...hints].filter((part) => part !== '').join('\n');
   const isTimeout = end.endedBy === 'timeout';
   return { passed: end.exitCode === 0 && !isTimeout, isTimeout, durationMs: end.durationMs, output };

@@ -2,7 +2,7 @@
 //
 // Deltas arrive by the thousand, so a delta costs only the line that it ends.
 
-import { fallbackWords, type Recorded, retryWords, type SessionEvent } from '@drover/protocol/events';
+import { fallbackEventWords, type Recorded, retryWords, type SessionEvent } from '@drover/protocol/events';
 import type { Usage } from '@drover/protocol/messages';
 import type { Told } from '@drover/core/journal/dollars';
 import { AgentSpending } from './spending.ts';
@@ -117,7 +117,7 @@ export class AgentProgress implements Progress {
       case 'attempt_discarded':
         return this.#be('retrying', event.reason);
       case 'model_fallback':
-        return this.#be('retrying', fallbackWords(event));
+        return this.#be('retrying', fallbackEventWords(event));
       case 'attempt_moved':
         return this.#be('starting', 'resumes in another thread');
       case 'compaction_start':

@@ -16,7 +16,7 @@ import { DroverError } from '../errors.ts';
 import type { Failure } from '@drover/protocol/failures';
 import type { Event } from '@drover/protocol/events';
 import type { AssistantPart, CallPart, ToolResult } from '@drover/protocol/messages';
-import { failedTurn, type TurnOutcome } from '@drover/protocol/outcomes';
+import { failedTurnOutcome, type TurnOutcome } from '@drover/protocol/outcomes';
 import { keepProcessBoxes } from '../tools/process/boxes.ts';
 import { takeAnswer } from './answer.ts';
 import { openCalls, resultOfCall, settleCalls, toolNamedInCall, type OpenCalls } from './calls/calls.ts';
@@ -57,7 +57,7 @@ export async function runTurn(agent: Agent, turn: Turn, signal: AbortSignal): Pr
       if (next !== 'ask') return { status: next };
     }
   } catch (error) {
-    if (error instanceof DroverError) return failedTurn(error.failure, turn.answers > 0);
+    if (error instanceof DroverError) return failedTurnOutcome(error.failure, turn.answers > 0);
     throw error;
   }
 }

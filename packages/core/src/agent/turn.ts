@@ -10,7 +10,7 @@ import type { ModelRoutes } from '../model/fallback.ts';
 import { isBlankForModel } from '../model/request.ts';
 import type { RetryPolicy } from '../model/retry.ts';
 import type { Sampling } from '@drover/protocol/model';
-import { failedTurn, type TurnOutcome } from '@drover/protocol/outcomes';
+import { failedTurnOutcome, type TurnOutcome } from '@drover/protocol/outcomes';
 import { DroverError } from '../errors.ts';
 import type { Answer, Ask, Asking, AskNotes } from './ask.ts';
 import type { Spent } from '../model/spending/spent.ts';
@@ -178,9 +178,9 @@ export function isTurnWhole({ status }: TurnOutcome, { refused }: Turn): boolean
 export async function checkTurn({ check, emit }: Checking, signal: AbortSignal): Promise<TurnOutcome> {
   try {
     const failure = await check?.(emit, signal);
-    return failure === undefined ? { status: 'done' } : failedTurn(failure, true);
+    return failure === undefined ? { status: 'done' } : failedTurnOutcome(failure, true);
   } catch (error) {
-    if (error instanceof DroverError) return failedTurn(error.failure, true);
+    if (error instanceof DroverError) return failedTurnOutcome(error.failure, true);
     throw error;
   }
 }

@@ -22,7 +22,7 @@ import { labelOfModel, ModelRoutes } from '../model/fallback.ts';
 import { chargeToTally } from '../model/spending/tally.ts';
 import { NO_SPENDING, pricedUsage, spentIn, sumSpent, type Spent } from '../model/spending/spent.ts';
 import { spentTokensOf } from '../model/spending/usage.ts';
-import { failedTurn, type TurnOutcome } from '@drover/protocol/outcomes';
+import { failedTurnOutcome, type TurnOutcome } from '@drover/protocol/outcomes';
 import { makeAgent } from '../agent/agent.ts';
 import { abandonedCalls, callEndEvent, callLabelIn } from '../agent/calls/calls.ts';
 import { compactAgentOnWish } from '../agent/compact.ts';
@@ -318,7 +318,7 @@ export class Session {
     const wasWaiting = this.pending.length > 0;
     this.#closeCalls();
     this.#turn.messages.length = 0;
-    const crashed = failedTurn({ kind: 'aborted', by: 'crash' }, true);
+    const crashed = failedTurnOutcome({ kind: 'aborted', by: 'crash' }, true);
     const ending = turnEndingEvent(wasWaiting ? { status: 'cancelled' } : crashed, []);
     if (ending !== undefined) this.#emit(ending);
     this.#isOpen = false;

@@ -9,7 +9,7 @@
 
 import * as z from 'zod/mini';
 import { ToolError } from '../errors.ts';
-import { quoted } from '@drover/sandbox/sandbox';
+import { quoteForSandboxShell } from '@drover/sandbox/sandbox';
 import type { SandboxPolicy } from '@drover/sandbox/policy';
 import { type ChildEnd, runChildProcess } from './process/child.ts';
 import { gitSafeCommandEnvironment } from './process/git-environment.ts';
@@ -172,8 +172,8 @@ async function askGitInsideSandbox(
   const { cwd, callId, signal } = context;
   const answer = new Capture(toolOutputFile(context));
   // The folder's owner may have no name inside the sandbox. No program that git could run there gets out.
-  const command = ['git', '-c', 'safe.directory=*', ...args].map(quoted).join(' ');
-  const settings = Object.entries(ENVIRONMENT).map(([name, value]) => `${name}=${quoted(value)}`);
+  const command = ['git', '-c', 'safe.directory=*', ...args].map(quoteForSandboxShell).join(' ');
+  const settings = Object.entries(ENVIRONMENT).map(([name, value]) => `${name}=${quoteForSandboxShell(value)}`);
   const script = `{ e=$(${settings.join(' ')} ${command} 2>&1 >&3); c=$?; } 3>&1; [ $c = 0 ] || printf %s "$e"; exit $c`;
   const env = gitSafeCommandEnvironment(context.env);
   const onOutput = (chunk: Buffer) => answer.write(chunk);

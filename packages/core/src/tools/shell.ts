@@ -5,7 +5,7 @@
 //   2. stdout and stderr arrive as one text, in the order they were written.
 //   3. Every process that the command started is ended with it.
 
-import { hintsFor } from '@drover/sandbox/hints';
+import { sandboxHintsFor } from '@drover/sandbox/hints';
 import * as z from 'zod/mini';
 import { ToolError } from '../errors.ts';
 import { Deltas } from './output/deltas.ts';
@@ -87,7 +87,7 @@ type Ran = { readonly text: string; readonly command: string; readonly end: Shel
 
 /** Returns the options with which the user could allow what a failed command needed. */
 function shellToolHints({ text, command, end }: Ran, { sandbox }: ToolContext): readonly string[] {
-  return sandbox === undefined || end.exitCode === 0 ? [] : hintsFor(text, command, sandbox);
+  return sandbox === undefined || end.exitCode === 0 ? [] : sandboxHintsFor(text, command, sandbox);
 }
 
 function shellToolVerdict(end: ShellEnd, timeoutMs: number): readonly string[] {

@@ -62,7 +62,7 @@ export class Line<In = unknown, Out = unknown> {
 
   send(body: Out, blob?: Buffer): void {
     if (this.#isClosed) return;
-    const bytes = (blob?.length ?? 0) + sizeOf(body);
+    const bytes = (blob?.length ?? 0) + sizeOfLineFrame(body);
     if (this.#kept.length === 0) this.#progressAt = this.#outlet.now();
     this.#sent += 1;
     const frame: Kept = { n: this.#sent, body, blob, bytes };
@@ -141,10 +141,10 @@ export class Line<In = unknown, Out = unknown> {
 }
 
 /** A cheap estimate: the length of the strings. */
-function sizeOf(value: unknown): number {
+function sizeOfLineFrame(value: unknown): number {
   if (typeof value === 'string') return value.length;
   if (typeof value !== 'object' || value === null) return 8;
   let size = 0;
-  for (const key in value) size += key.length + sizeOf((value as Record<string, unknown>)[key]);
+  for (const key in value) size += key.length + sizeOfLineFrame((value as Record<string, unknown>)[key]);
   return size;
 }

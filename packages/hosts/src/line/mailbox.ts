@@ -11,7 +11,7 @@
 
 import { bestEffort, pause } from '@drover/core/promises';
 import { Line, type LineEnds, type LineItem } from './line.ts';
-import { type Connection, connect, isReady, type QueueAddress } from './redis.ts';
+import { type Connection, connectRedis, isRedisReady, type QueueAddress } from './redis.ts';
 import type { Signer } from './signature.ts';
 
 const BLOCK_MS = 1_000;
@@ -62,8 +62,8 @@ export class Mailbox {
   constructor(options: MailboxOptions) {
     this.#options = options;
     this.address = options.address;
-    this.#reading = connect(options.queue);
-    this.#writing = connect(options.queue);
+    this.#reading = connectRedis(options.queue);
+    this.#writing = connectRedis(options.queue);
     this.#writing.on('ready', () => this.#resend('now'));
     this.#resending = setInterval(() => this.#resend('if silent'), RESEND_EVERY_MS);
     this.#reader = this.#read();
@@ -71,7 +71,7 @@ export class Mailbox {
 
   /** Resolves when both connections are open. */
   async opened(): Promise<void> {
-    await Promise.all([this.#reading, this.#writing].map((each) => isReady(each)));
+    await Promise.all([this.#reading, this.#writing].map((each) => isRedisReady(each)));
     await this.#keep();
   }
 
@@ -131,7 +131,9 @@ export class Mailbox {
     this.#isDue = false;
     const all = [...this.#outgoing];
     this.#outgoing.clear();
-    await Promise.all(all.flatMap(([to, items]) => batches(items).map((batch) => bestEffort(this.#write(to, batch)))));
+    await Promise.all(
+      all.flatMap(([to, items]) => batchMailboxItems(items).map((batch) => bestEffort(this.#write(to, batch)))),
+    );
   }
 
   async #write(to: string, batch: readonly Outgoing[]): Promise<void> {
@@ -154,7 +156,7 @@ export class Mailbox {
     let trimTo: string | undefined;
     while (!signal.aborted) {
       if (this.#reading.status !== 'ready') {
-        await isReady(this.#reading, signal);
+        await isRedisReady(this.#reading, signal);
         await bestEffort(this.#keep());
       }
       const answer = await bestEffort(this.#readOnce(trimTo));
@@ -165,9 +167,9 @@ export class Mailbox {
       }
       trimTo = undefined;
       if (answer === null) await bestEffort(this.#keep());
-      for (const { id, fields } of entriesOf(answer)) {
+      for (const { id, fields } of mailboxEntries(answer)) {
         this.#take(fields);
-        trimTo = after(id);
+        trimTo = mailboxIdAfter(id);
       }
     }
   }
@@ -219,7 +221,7 @@ export class Mailbox {
   }
 }
 
-function batches(items: readonly Outgoing[]): readonly (readonly Outgoing[])[] {
+function batchMailboxItems(items: readonly Outgoing[]): readonly (readonly Outgoing[])[] {
   const all: Outgoing[][] = [];
   let bytes = 0;
   for (const item of items) {
@@ -239,7 +241,7 @@ function batches(items: readonly Outgoing[]): readonly (readonly Outgoing[])[] {
 type Entry = { readonly id: string; readonly fields: ReadonlyMap<string, Buffer> };
 
 /** The answer to XREAD of one stream: `[[key, [[id, [name, value, …]], …]]]`. */
-function entriesOf(answer: unknown): readonly Entry[] {
+function mailboxEntries(answer: unknown): readonly Entry[] {
   if (!Array.isArray(answer)) return [];
   const [[, entries]] = answer as [[Buffer, [Buffer, Buffer[]][]]];
   return entries.map(([id, flat]) => {
@@ -250,7 +252,7 @@ function entriesOf(answer: unknown): readonly Entry[] {
 }
 
 /** The id that follows: entries before it are trimmed. */
-function after(id: string): string {
+function mailboxIdAfter(id: string): string {
   const [ms = '0', n = '0'] = id.split('-');
   return `${ms}-${BigInt(n) + 1n}`;
 }

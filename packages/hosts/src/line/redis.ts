@@ -37,18 +37,20 @@ const LINE = {
 } satisfies RedisOptions;
 
 /** A connection of a line. It reconnects by itself, and its commands fail at once meanwhile. */
-export function connect({ url }: QueueAddress): Connection {
-  return silenced(new Redis(parsed(url), { ...LINE, lazyConnect: false }));
+export function connectRedis({ url }: QueueAddress): Connection {
+  return silenceRedisErrors(new Redis(parseRedisAddress(url), { ...LINE, lazyConnect: false }));
 }
 
 /** A connection as BullMQ wants it: commands wait for the connection. */
-export function connectQueue({ url }: QueueAddress): Connection {
+export function connectRedisForQueue({ url }: QueueAddress): Connection {
   const { commandTimeout: _, socketTimeout: __, ...rest } = LINE;
-  return silenced(new Redis(parsed(url), { ...rest, maxRetriesPerRequest: null, enableOfflineQueue: true }));
+  return silenceRedisErrors(
+    new Redis(parseRedisAddress(url), { ...rest, maxRetriesPerRequest: null, enableOfflineQueue: true }),
+  );
 }
 
 /** Resolves when the connection is open. */
-export async function isReady(connection: Connection, signal?: AbortSignal): Promise<void> {
+export async function isRedisReady(connection: Connection, signal?: AbortSignal): Promise<void> {
   while (connection.status !== 'ready' && signal?.aborted !== true) {
     const ready = Promise.withResolvers<void>();
     const wake = () => ready.resolve();
@@ -59,36 +61,38 @@ export async function isReady(connection: Connection, signal?: AbortSignal): Pro
 }
 
 /** Without a listener, each failed connection would be printed. `close` and `ready` say all that is needed. */
-function silenced(redis: Connection): Connection {
+function silenceRedisErrors(redis: Connection): Connection {
   redis.on('error', () => undefined);
   return redis;
 }
 
 /** Throws UsageError if the queue cannot be used as it is. */
-export async function checkQueue({ url, key }: QueueAddress): Promise<void> {
-  const address = withoutPassword(url);
-  const isNear = isLoopback(url);
+export async function checkRedisQueue({ url, key }: QueueAddress): Promise<void> {
+  const address = redisAddressWithoutPassword(url);
+  const isNear = isRedisOnLoopback(url);
   if (!isNear && (key ?? '') === '')
     throw new UsageError(
       `the queue ${address} is not on this machine, so its jobs must be signed: set DROVER_QUEUE_KEY to the same long random text here and on every host`,
     );
-  const redis = silenced(new Redis(parsed(url), { ...LINE, lazyConnect: true, retryStrategy: () => null }));
+  const redis = silenceRedisErrors(
+    new Redis(parseRedisAddress(url), { ...LINE, lazyConnect: true, retryStrategy: () => null }),
+  );
   let last: Error | undefined;
   redis.on('error', (error: Error) => (last = error));
   try {
     await redis.connect().catch((error: Error) => {
-      throw unreachable(address, last ?? error);
+      throw redisUnreachable(address, last ?? error);
     });
-    await checkServer(redis, address);
-    if (!isNear) await checkPassword(url, address);
+    await checkRedisServer(redis, address);
+    if (!isNear) await checkRedisPassword(url, address);
   } finally {
     redis.disconnect();
   }
 }
 
-async function checkServer(redis: Connection, address: string): Promise<void> {
+async function checkRedisServer(redis: Connection, address: string): Promise<void> {
   const info = await redis.info().catch((error: Error) => {
-    throw unreachable(address, error);
+    throw redisUnreachable(address, error);
   });
   const version = /^redis_version:(\S+)/m.exec(info)?.[1] ?? '0';
   const [major = 0, minor = 0] = version.split('.').map(Number);
@@ -104,11 +108,11 @@ async function checkServer(redis: Connection, address: string): Promise<void> {
 }
 
 /** Anyone who reaches a Redis without a password reads prompts and code from it. */
-async function checkPassword(url: string, address: string): Promise<void> {
+async function checkRedisPassword(url: string, address: string): Promise<void> {
   const open = new URL(url);
   open.password = '';
   open.username = '';
-  const redis = silenced(new Redis(open.href, { ...LINE, lazyConnect: true, retryStrategy: () => null }));
+  const redis = silenceRedisErrors(new Redis(open.href, { ...LINE, lazyConnect: true, retryStrategy: () => null }));
   try {
     await redis.connect();
     await redis.ping();
@@ -122,7 +126,7 @@ async function checkPassword(url: string, address: string): Promise<void> {
   );
 }
 
-function unreachable(address: string, error: Error): UsageError {
+function redisUnreachable(address: string, error: Error): UsageError {
   const { message } = error;
   if (/NOAUTH|WRONGPASS|invalid password|without any password/i.test(message))
     return new UsageError(`the queue ${address} refuses the password: write redis://user:password@host (${message})`);
@@ -136,22 +140,22 @@ function unreachable(address: string, error: Error): UsageError {
 }
 
 /** The address as it may be shown. */
-export function withoutPassword(url: string): string {
-  const shown = new URL(parsed(url));
+export function redisAddressWithoutPassword(url: string): string {
+  const shown = new URL(parseRedisAddress(url));
   shown.password = '';
   shown.username = '';
   return shown.href.replace(/\/$/, '');
 }
 
 /** Throws UsageError for an address that is none of Redis. */
-function parsed(url: string): string {
+function parseRedisAddress(url: string): string {
   if (!URL.canParse(url) || !/^(rediss?|unix):$/.test(new URL(url).protocol))
     throw new UsageError(`'${url.replace(/\/\/.*@/, '//')}' is not an address of Redis: write redis://host:6379`);
   return url;
 }
 
-function isLoopback(url: string): boolean {
-  const { protocol, hostname } = new URL(parsed(url));
+function isRedisOnLoopback(url: string): boolean {
+  const { protocol, hostname } = new URL(parseRedisAddress(url));
   if (protocol === 'unix:') return true;
   const host = hostname.replace(/^\[|\]$/g, '');
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));

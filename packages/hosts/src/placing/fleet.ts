@@ -10,10 +10,10 @@ import type { Diagnose } from '@drover/core/diagnosis';
 import { LOST_MS } from '../lease.ts';
 import type { Frame, Line } from '../line/line.ts';
 import { Mailbox } from '../line/mailbox.ts';
-import { connect, type Connection, isReady, type QueueAddress } from '../line/redis.ts';
+import { connectRedis, type Connection, isRedisReady, type QueueAddress } from '../line/redis.ts';
 import { Signer } from '../line/signature.ts';
 import type { FromHost, Note, ToHost } from '../messages.ts';
-import { inboxOf, isFit, listHosts, listKeys, PRESENCE_EVERY_MS, type PresentHost } from '../presence.ts';
+import { inboxOfHost, isFit, listHosts, listKeys, PRESENCE_EVERY_MS, type PresentHost } from '../presence.ts';
 import { hostQueueName, PlacementQueues, queueName } from './queue.ts';
 
 const CHECK_EVERY_MS = 1_000;
@@ -55,10 +55,10 @@ export class Fleet {
     this.version = version;
     this.#onDiagnostic = onDiagnostic;
     this.#signer = new Signer(queue.key);
-    this.#redis = connect(queue);
+    this.#redis = connectRedis(queue);
     this.queues = new PlacementQueues(queue, this.#signer);
     // Another process of the same run gets another inbox, so that nothing of this one can be replayed to it.
-    this.address = inboxOf(`${run}.${randomBytes(6).toString('hex')}`);
+    this.address = inboxOfHost(`${run}.${randomBytes(6).toString('hex')}`);
     this.#mailbox = new Mailbox({
       queue,
       signer: this.#signer,
@@ -85,14 +85,14 @@ export class Fleet {
   }
 
   async opened(): Promise<void> {
-    await Promise.all([this.#mailbox.opened(), isReady(this.#redis)]);
+    await Promise.all([this.#mailbox.opened(), isRedisReady(this.#redis)]);
     await bestEffort(this.#clearEarlier());
     await this.look();
   }
 
   /** Removes inboxes of earlier processes of the run: one that was killed has left its own. */
   async #clearEarlier(): Promise<void> {
-    const found = await listKeys(this.#redis, `${inboxOf(this.#run)}.`);
+    const found = await listKeys(this.#redis, `${inboxOfHost(this.#run)}.`);
     for (const address of found) if (address !== this.address) await this.#mailbox.remove(address);
   }
 

@@ -107,7 +107,10 @@ export class HostedAttempt {
     const { path } = this;
     const { begin, past, ...rest } = spec;
     const earlier = this.#workspaces.filter((each) => each !== path);
-    const located = { begin: relocated(begin, earlier, path), ...(past && { past: relocated(past, earlier, path) }) };
+    const located = {
+      begin: relocateHostedPaths(begin, earlier, path),
+      ...(past && { past: relocateHostedPaths(past, earlier, path) }),
+    };
     // The environment and the sandbox are the host's own.
     const { sandbox: _, ...plain } = rest;
     return { ...plain, ...located, workspace: path, env: {} };
@@ -115,15 +118,15 @@ export class HostedAttempt {
 }
 
 /** A copy in which every text names the new path instead of the old ones. */
-function relocated<Value>(value: Value, from: readonly string[], to: string): Value {
+function relocateHostedPaths<Value>(value: Value, from: readonly string[], to: string): Value {
   if (from.length === 0) return value;
-  return walk(value, (text) => from.reduce((changed, path) => changed.replaceAll(path, to), text)) as Value;
+  return walkHostedValue(value, (text) => from.reduce((changed, path) => changed.replaceAll(path, to), text)) as Value;
 }
 
-function walk(value: unknown, change: (text: string) => string): unknown {
+function walkHostedValue(value: unknown, change: (text: string) => string): unknown {
   if (typeof value === 'string') return change(value);
-  if (Array.isArray(value)) return value.map((each) => walk(each, change));
-  if (value instanceof Map) return new Map([...value].map(([key, each]) => [key, walk(each, change)]));
+  if (Array.isArray(value)) return value.map((each) => walkHostedValue(each, change));
+  if (value instanceof Map) return new Map([...value].map(([key, each]) => [key, walkHostedValue(each, change)]));
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, walk(each, change)]));
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, walkHostedValue(each, change)]));
 }

@@ -15,7 +15,7 @@ import type { CommitOrder, Committed } from '@drover/coordinator/slots/commit';
 import type { Repository } from '@drover/coordinator/git/repository';
 import type { Store } from '@drover/coordinator/store/store';
 import { basename } from 'node:path';
-import { digestOf, type Job, type Order, placementId } from '../messages.ts';
+import { digestOfOrder, type Job, type Order, placementId } from '../messages.ts';
 import { EarlierPlacements } from './earlier.ts';
 import type { Fleet } from './fleet.ts';
 import { HostedAttempt, type HostedWish, type Placed, type Placing } from './hosted-attempt.ts';
@@ -70,7 +70,7 @@ export class HostedWorkspaces {
   async #begin(placing: Placing, before: readonly string[]): Promise<Workspace> {
     const attempt = new HostedAttempt(placing, {
       place: (next, onCheckpoint) => this.#place(next, onCheckpoint),
-      tell: (event) => this.#options.tell(event, placeOf(placing.wish)),
+      tell: (event) => this.#options.tell(event, placeOfHostedWorkspace(placing.wish)),
     });
     await attempt.start(before);
     const { base } = placing.wish;
@@ -119,7 +119,10 @@ export class HostedWorkspaces {
         const path = await placement.ready();
         const { tell } = this.#options;
         const { epoch } = job;
-        tell({ type: 'placement', state: 'accepted', epoch, host: placement.host, workspace: path }, placeOf(wish));
+        tell(
+          { type: 'placement', state: 'accepted', epoch, host: placement.host, workspace: path },
+          placeOfHostedWorkspace(wish),
+        );
         return { placement, epoch, path };
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error);
@@ -145,7 +148,7 @@ export class HostedWorkspaces {
   }
 
   #tellLost(wish: Wish, epoch: number, { host, reason }: { readonly host: HostName; readonly reason: string }): void {
-    this.#options.tell({ type: 'placement', state: 'lost', epoch, host, reason }, placeOf(wish));
+    this.#options.tell({ type: 'placement', state: 'lost', epoch, host, reason }, placeOfHostedWorkspace(wish));
   }
 
   /** Raises the epoch durably. */
@@ -154,7 +157,7 @@ export class HostedWorkspaces {
     const { task, attempt, worker, base } = wish;
     this.#epoch += 1;
     const epoch = this.#epoch;
-    tell({ type: 'placement', state: 'queued', epoch }, placeOf(wish));
+    tell({ type: 'placement', state: 'queued', epoch }, placeOfHostedWorkspace(wish));
     await settled();
     const order: Order = {
       run,
@@ -170,7 +173,7 @@ export class HostedWorkspaces {
       goesOn,
       ...asked,
     };
-    return { job: { run, task, attempt, epoch, coordinator: fleet.address, digest: digestOf(order) }, order };
+    return { job: { run, task, attempt, epoch, coordinator: fleet.address, digest: digestOfOrder(order) }, order };
   }
 
   /** Offers the job until a host takes it. Undefined if the job has vanished, or its host is gone. */
@@ -225,13 +228,13 @@ export class HostedWorkspaces {
       if (isThere === 'taken' || placing.host !== undefined) return;
       if (isTold) continue;
       isTold = true;
-      tell({ type: 'warning', message: waitWords(runsOn, fleet) }, placeOf(placing.wish));
+      tell({ type: 'warning', message: hostWaitWords(runsOn, fleet) }, placeOfHostedWorkspace(placing.wish));
     }
   }
 }
 
 /** The run's own slots for so many attempts at once, and hosts for the others. */
-export function withLocal(slots: Workspaces, local: number, hosted: Workspaces): Workspaces {
+export function withLocalWorkspaces(slots: Workspaces, local: number, hosted: Workspaces): Workspaces {
   let busy = 0;
   const counted = (workspace: Workspace): Workspace => ({
     ...workspace,
@@ -260,7 +263,7 @@ export function withLocal(slots: Workspaces, local: number, hosted: Workspaces):
   };
 }
 
-function waitWords(labels: readonly string[], { hosts, version }: Pick<Fleet, 'hosts' | 'version'>): string {
+function hostWaitWords(labels: readonly string[], { hosts, version }: Pick<Fleet, 'hosts' | 'version'>): string {
   const fitting = hosts.filter((host) => isFit(host, version, labels));
   const flags = labels.map((label) => ` --label ${label}`).join('');
   if (fitting.length === 0) {
@@ -275,6 +278,6 @@ function waitWords(labels: readonly string[], { hosts, version }: Pick<Fleet, 'h
   return `all ${fitting.length} hosts are busy, so the task waits: start more, or give them more --slots`;
 }
 
-function placeOf({ worker, task, attempt }: Wish): Place {
+function placeOfHostedWorkspace({ worker, task, attempt }: Wish): Place {
   return { worker, task, attempt };
 }

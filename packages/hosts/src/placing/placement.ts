@@ -13,8 +13,8 @@ import { serveTaskWire } from '@drover/core/task/wire';
 import type { GitPlace } from '@drover/coordinator/git/git';
 import type { Frame, Line } from '../line/line.ts';
 import type { FromHost, Order, ToHost } from '../messages.ts';
-import { PackIntake, sendPack } from '../packs.ts';
-import { type LinePort, portOver } from '../wire-port.ts';
+import { PackIntake, sendPackToHost } from '../packs.ts';
+import { type LinePort, hostPortOverLine } from '../wire-port.ts';
 
 const STOP_MS_MAX = 5_000;
 const RELEASE_MS_MAX = 2_000;
@@ -72,7 +72,7 @@ export class Placement {
   async run(spec: TaskSpec, link: TaskLink, signal: AbortSignal): Promise<HostEnd> {
     if (this.#why !== undefined) return { type: 'lost', why: this.#why };
     this.#ended = Promise.withResolvers<HostEnd>();
-    const port = portOver((message) => this.#line.send({ type: 'wire', message }));
+    const port = hostPortOverLine((message) => this.#line.send({ type: 'wire', message }));
     this.#port = port;
     const served = serveTaskWire(port, link, {
       onBegin: () => undefined,
@@ -152,7 +152,7 @@ export class Placement {
   async #sendBase(have: readonly string[]): Promise<void> {
     const { order, store } = this.#options;
     const commits = [order.base, ...(order.checkpoint === undefined ? [] : [order.checkpoint])];
-    await sendPack(store, { commits, have }, async (part, last) => {
+    await sendPackToHost(store, { commits, have }, async (part, last) => {
       await this.#line.room();
       this.#line.send({ type: 'pack', last }, part);
     });

@@ -8,7 +8,7 @@
 
 import { type Job as QueueJob, Queue, Worker } from 'bullmq';
 import { bestEffort } from '@drover/core/promises';
-import { connectQueue, type Connection, type QueueAddress } from '../line/redis.ts';
+import { connectRedisForQueue, type Connection, type QueueAddress } from '../line/redis.ts';
 import type { Signer } from '../line/signature.ts';
 import { type Job, placementId } from '../messages.ts';
 import { PREFIX } from '../presence.ts';
@@ -33,7 +33,7 @@ export class PlacementQueues {
   readonly #queues = new Map<string, Queue<SignedJob>>();
 
   constructor(address: QueueAddress, signer: Signer) {
-    this.#connection = connectQueue(address);
+    this.#connection = connectRedisForQueue(address);
     this.#signer = signer;
   }
 
@@ -91,7 +91,7 @@ export class JobSource {
   #takes = 0;
 
   constructor(address: QueueAddress, signer: Signer, onRefused: (why: string, id: string) => void) {
-    this.#connection = connectQueue(address);
+    this.#connection = connectRedisForQueue(address);
     this.#signer = signer;
     this.#onRefused = onRefused;
   }

@@ -23,7 +23,7 @@ export type CheckpointOptions = {
 export type Checkpointed = { readonly link: TaskLink; readonly flush: () => Promise<void> };
 
 /** The link of a task whose results wait for a checkpoint. */
-export function withCheckpoints(link: TaskLink, { save, readers }: CheckpointOptions): Checkpointed {
+export function serveWithCheckpoints(link: TaskLink, { save, readers }: CheckpointOptions): Checkpointed {
   const held: Emitted[] = [];
   let saving: Promise<void> | undefined;
   const flush = async (): Promise<void> => {

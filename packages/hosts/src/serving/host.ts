@@ -16,11 +16,11 @@ import type { RunTask } from '@drover/core/task/task';
 import type { Contain } from '@drover/coordinator/slots/containment';
 import { Slots, type Workspace } from '@drover/coordinator/slots/slots';
 import { Lease, RENEW_EVERY_MS } from '../lease.ts';
-import { connect, type Connection, isReady, type QueueAddress } from '../line/redis.ts';
+import { connectRedis, type Connection, isRedisReady, type QueueAddress } from '../line/redis.ts';
 import { Mailbox } from '../line/mailbox.ts';
 import { Signer } from '../line/signature.ts';
 import { type FromHost, type Job, type Note, type Order, placementId, type ToHost } from '../messages.ts';
-import { announce, inboxOf, listHosts, type PresentHost, retract } from '../presence.ts';
+import { announceHost, inboxOfHost, listHosts, type PresentHost, retractHost } from '../presence.ts';
 import { hostQueueName, JobSource, queueName, type TakenJob } from '../placing/queue.ts';
 import { PlacedTask, type OpenRun } from './placed-task.ts';
 import { openHostRepository } from './repository.ts';
@@ -73,14 +73,14 @@ export class Host {
     const { queue, id, version } = options;
     this.#options = options;
     this.#signer = new Signer(queue.key);
-    this.#redis = connect(queue);
+    this.#redis = connectRedis(queue);
     this.#queues = new Set([hostQueueName(id), queueName(version, [])]);
     const refused = (why: string, from: string) => this.#refuse(why, from);
     this.#jobs = new JobSource(queue, this.#signer, refused);
     this.#mailbox = new Mailbox({
       queue,
       signer: this.#signer,
-      address: inboxOf(id),
+      address: inboxOfHost(id),
       onNote: (from, body) => this.#hear(from, body as Note),
       onStranger: (from, line) => this.#mailbox.note(from, { type: 'closed', line, why: 'not open on this host' }),
       onRefused: refused,
@@ -90,8 +90,8 @@ export class Host {
 
   /** Resolves when the host is announced and takes work. */
   async open(): Promise<void> {
-    await Promise.all([this.#mailbox.opened(), isReady(this.#redis)]);
-    await announce(this.#redis, this.#signer, this.#present());
+    await Promise.all([this.#mailbox.opened(), isRedisReady(this.#redis)]);
+    await announceHost(this.#redis, this.#signer, this.#present());
     await this.#fill();
   }
 
@@ -110,7 +110,7 @@ export class Host {
     });
     await Promise.race([Promise.all(ended), new Promise((resolve) => setTimeout(resolve, CLOSE_MS_MAX).unref())]);
     for (const run of this.#runs.keys()) await this.#closeRun(run);
-    await bestEffort(retract(this.#redis, this.#options.id));
+    await bestEffort(retractHost(this.#redis, this.#options.id));
     const others = await bestEffort(listHosts(this.#redis, this.#signer));
     const { id, version } = this.#options;
     const isLast = others?.hosts.every((host) => host.version !== version) === true;
@@ -123,13 +123,13 @@ export class Host {
     const { id, name = hostname(), slots, labels, version } = this.#options;
     const work = [...this.#placed.values()].map(({ job: { run, task, attempt } }) => ({ run, task, attempt }));
     const idle = this.#idleBecause;
-    const present = { id, name, address: inboxOf(id), version, slots, labels: [...labels], work };
+    const present = { id, name, address: inboxOfHost(id), version, slots, labels: [...labels], work };
     return idle === undefined ? present : { ...present, idle };
   }
 
   async #tick(): Promise<void> {
     for (const [coordinator, lease] of this.#leases) this.#renew(coordinator, lease);
-    await bestEffort(announce(this.#redis, this.#signer, this.#present()));
+    await bestEffort(announceHost(this.#redis, this.#signer, this.#present()));
     await this.#fill();
   }
 
@@ -142,7 +142,9 @@ export class Host {
     }
     this.#leases.delete(coordinator);
     for (const line of lines) {
-      this.#options.tell(`${nameOf(this.#placed.get(line)?.job)}: its coordinator is silent, so it is ended here`);
+      this.#options.tell(
+        `${servedJobName(this.#placed.get(line)?.job)}: its coordinator is silent, so it is ended here`,
+      );
       this.#placed.get(line)?.end({ kind: 'worker.lost', message: 'the lease of this host is over' }, 'host');
     }
   }
@@ -194,27 +196,27 @@ export class Host {
   }
 
   #accept({ job, done }: TakenJob): void {
-    const attempt = attemptOf(job);
+    const attempt = servedAttemptName(job);
     const newest = this.#epochs.get(attempt) ?? 0;
     if (job.epoch <= newest) {
       this.#refuse(`its epoch ${job.epoch} is not newer than ${newest}`, placementId(job));
       return void done();
     }
     this.#epochs.set(attempt, job.epoch);
-    const older = [...this.#placed.values()].filter((placed) => attemptOf(placed.job) === attempt);
+    const older = [...this.#placed.values()].filter((placed) => servedAttemptName(placed.job) === attempt);
     for (const each of older) each.end({ kind: 'worker.lost', message: 'it was placed anew' }, 'host');
     const id = placementId(job);
     const placed: PlacedTask = new PlacedTask((self) => this.#contextOf(job, self, { older, done }));
     this.#placed.set(id, placed);
     if (!this.#leases.has(job.coordinator)) this.#leases.set(job.coordinator, new Lease(() => performance.now()));
-    this.#options.tell(`${nameOf(job)}: begins`);
+    this.#options.tell(`${servedJobName(job)}: begins`);
     void this.#follow(id, placed);
   }
 
   async #follow(id: string, placed: PlacedTask): Promise<void> {
     await placed.ended;
     this.#placed.delete(id);
-    this.#options.tell(`${nameOf(placed.job)}: over`);
+    this.#options.tell(`${servedJobName(placed.job)}: over`);
     await this.#fill();
   }
 
@@ -224,7 +226,7 @@ export class Host {
     { older, done }: { readonly older: readonly PlacedTask[]; readonly done: () => Promise<void> },
   ): ConstructorParameters<typeof PlacedTask>[0] extends (placed: PlacedTask) => infer Context ? Context : never {
     const { home, env, runTask, id, name = hostname() } = this.#options;
-    const attempt = attemptOf(job);
+    const attempt = servedAttemptName(job);
     const line = this.#mailbox.open<ToHost, FromHost>({
       id: placementId(job),
       peer: job.coordinator,
@@ -314,10 +316,10 @@ export class Host {
   }
 }
 
-function attemptOf({ run, task, attempt }: Pick<Job, 'run' | 'task' | 'attempt'>): string {
+function servedAttemptName({ run, task, attempt }: Pick<Job, 'run' | 'task' | 'attempt'>): string {
   return `${run} ${task} ${attempt}`;
 }
 
-function nameOf(job: Job | undefined): string {
+function servedJobName(job: Job | undefined): string {
   return job === undefined ? 'an attempt' : `${job.task} (attempt ${job.attempt}, ${job.run})`;
 }

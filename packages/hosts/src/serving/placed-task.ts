@@ -17,11 +17,11 @@ import { submitResult } from '@drover/core/tools/submit-result';
 import { gitAt } from '@drover/coordinator/git/git';
 import type { Slots, Workspace } from '@drover/coordinator/slots/slots';
 import type { Frame, Line } from '../line/line.ts';
-import { digestOf, type FromHost, type Job, type Order, type ToHost } from '../messages.ts';
-import { PackIntake, sendPack } from '../packs.ts';
-import { type LinePort, portOver } from '../wire-port.ts';
-import { withCheckpoints } from './checkpoints.ts';
-import { type HostRepository, listHave, noteHave } from './repository.ts';
+import { digestOfOrder, type FromHost, type Job, type Order, type ToHost } from '../messages.ts';
+import { PackIntake, sendPackToHost } from '../packs.ts';
+import { type LinePort, hostPortOverLine } from '../wire-port.ts';
+import { serveWithCheckpoints } from './checkpoints.ts';
+import { type HostRepository, listCommitsHostHas, noteCommitHostHas } from './repository.ts';
 import { TreeState } from './tree-state.ts';
 
 const HELLO_EVERY_MS = 1_000;
@@ -104,7 +104,7 @@ export class PlacedTask {
       if (order !== undefined) await this.#serve(order);
     } catch (error) {
       if (!this.#stop.signal.aborted) {
-        const why = sentenceOf(error);
+        const why = placedTaskErrorSentence(error);
         line.send(error instanceof Refusal ? { type: 'refused', why } : { type: 'given up', why });
       }
     }
@@ -120,13 +120,13 @@ export class PlacedTask {
     const first = await this.#firstFrame();
     if (first?.body.type !== 'order') return undefined;
     const { order } = first.body;
-    if (digestOf(order) !== job.digest) throw new Refusal('the order is not the one that the job was signed for');
+    if (digestOfOrder(order) !== job.digest) throw new Refusal('the order is not the one that the job was signed for');
     this.#order = order;
     this.#open = await this.#context.open(order);
     const { repository } = this.#open;
-    line.send({ type: 'have', commits: await listHave(repository) });
+    line.send({ type: 'have', commits: await listCommitsHostHas(repository) });
     await this.#takePack();
-    await noteHave(repository, [order.base]);
+    await noteCommitHostHas(repository, [order.base]);
     this.#workspace = await this.#workspaceFor(order, this.#open);
     line.send({ type: 'ready', workspace: this.#workspace.path });
     return order;
@@ -216,10 +216,10 @@ export class PlacedTask {
 
   async #work(spec: TaskSpec): Promise<void> {
     const { line, runTask, onLink } = this.#context;
-    const port = portOver((message) => line.send({ type: 'wire', message }));
+    const port = hostPortOverLine((message) => line.send({ type: 'wire', message }));
     this.#port = port;
     const wire = taskLinkOverWire({ port }, 0);
-    const { link, flush } = withCheckpoints(wire.link, { save: () => this.#save(), readers: READERS });
+    const { link, flush } = serveWithCheckpoints(wire.link, { save: () => this.#save(), readers: READERS });
     onLink(link.emit);
     try {
       const signal = AbortSignal.any([wire.signal, this.#stop.signal]);
@@ -261,7 +261,7 @@ export class PlacedTask {
       await line.room();
       line.send({ type: 'pack', last }, part);
     };
-    if (commit !== before.commit) await sendPack(place, { commits: [commit], have: [base, before.commit] }, send);
+    if (commit !== before.commit) await sendPackToHost(place, { commits: [commit], have: [base, before.commit] }, send);
     line.send({ type: 'checkpoint', commit, leftOut });
     this.#saved = { commit, leftOut };
   }
@@ -288,7 +288,7 @@ export class PlacedTask {
   }
 }
 
-function sentenceOf(error: unknown): string {
+function placedTaskErrorSentence(error: unknown): string {
   if (error instanceof DroverError) return describe(error.failure);
   return error instanceof Error ? error.message : String(error);
 }

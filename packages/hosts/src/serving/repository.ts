@@ -43,7 +43,7 @@ export async function openHostRepository(
 }
 
 /** Commits whose objects are all here, newest first. */
-export async function listHave({ place }: HostRepository): Promise<readonly string[]> {
+export async function listCommitsHostHas({ place }: HostRepository): Promise<readonly string[]> {
   const { out } = await gitAt(place)([
     'for-each-ref',
     '--sort=-committerdate',
@@ -55,7 +55,7 @@ export async function listHave({ place }: HostRepository): Promise<readonly stri
 }
 
 /** Keeps the commits, so that later packs can leave out what they hold. */
-export async function noteHave({ place }: HostRepository, commits: readonly string[]): Promise<void> {
+export async function noteCommitHostHas({ place }: HostRepository, commits: readonly string[]): Promise<void> {
   // Only a hint: without it, a later pack holds more.
   for (const commit of commits) await bestEffort(gitAt(place)(['update-ref', `${HAVE}${commit}`, commit]));
 }

@@ -11,9 +11,9 @@
 import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json';
 import type { ToolOutput } from '@drover/core/tools/tool';
 import type { Wire } from '../wire.ts';
-import { type Listed, listedTools } from './listed-tool.ts';
-import { outputFrom } from './result.ts';
-import { isDeeperThan } from './schema.ts';
+import { type Listed, cleanListedTools } from './listed-tool.ts';
+import { cleanMcpResult } from './result.ts';
+import { isJsonDeeperThan } from './schema.ts';
 
 const DEPTH_MAX = 100;
 const NOTICE_EVERY_MS = 50;
@@ -93,7 +93,7 @@ export class CleanedWire implements Wire {
     const asked = id === undefined || method !== undefined ? undefined : this.#asked.get(id);
     if (asked !== undefined && id !== undefined) this.#asked.delete(id);
     if (asked === 'tools/list' && isJsonObject(result)) return this.#listed(message, result);
-    if (isDeeperThan(message, DEPTH_MAX)) {
+    if (isJsonDeeperThan(message, DEPTH_MAX)) {
       if (method !== undefined || id === undefined) return undefined;
       const error = { code: -32603, message: `the answer is nested deeper than ${DEPTH_MAX}` };
       return { jsonrpc: '2.0', id, error };
@@ -105,16 +105,16 @@ export class CleanedWire implements Wire {
 
   #listed(message: JsonObject, result: JsonObject): JsonObject {
     const { tools: _, nextCursor, ...rest } = result;
-    const listed = listedTools(result['tools']);
+    const listed = cleanListedTools(result['tools']);
     this.lists.push(listed);
     const tools = listed.tools.map(({ name }) => ({ name, inputSchema: { type: 'object' } }));
-    const kept = Object.fromEntries(Object.entries(rest).filter(([, value]) => !isDeeperThan(value, DEPTH_MAX)));
+    const kept = Object.fromEntries(Object.entries(rest).filter(([, value]) => !isJsonDeeperThan(value, DEPTH_MAX)));
     return { ...message, result: { ...kept, tools, ...(typeof nextCursor === 'string' && { nextCursor }) } };
   }
 
   #called(message: JsonObject, result: JsonObject): JsonObject {
     const number = this.#count++;
-    this.#outputs.set(number, outputFrom(result));
+    this.#outputs.set(number, cleanMcpResult(result));
     // The answer to a cancelled call is never taken.
     const [oldest] = this.#outputs.keys();
     if (this.#outputs.size > OUTPUTS_MAX && oldest !== undefined) this.#outputs.delete(oldest);

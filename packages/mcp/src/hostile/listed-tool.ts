@@ -6,7 +6,7 @@
 //   3. Annotations and output schemas are dropped. A server's word about itself widens no right.
 
 import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json';
-import { schemaProblem } from './schema.ts';
+import { problemOfHostileSchema } from './schema.ts';
 
 const TOOLS_MAX = 500;
 const LEFT_OUT_MAX = 20;
@@ -20,36 +20,36 @@ type LeftOut = { readonly name: string; readonly why: string };
 
 export type Listed = { readonly tools: readonly ListedTool[]; readonly leftOut: readonly LeftOut[] };
 
-export function listedTools(given: Json | undefined): Listed {
+export function cleanListedTools(given: Json | undefined): Listed {
   if (!Array.isArray(given)) return { tools: [], leftOut: [{ name: 'all', why: 'the list of tools is no list' }] };
   const tools = new Map<string, ListedTool>();
   const leftOut: LeftOut[] = [];
   for (const each of given) {
-    const found = tools.size < TOOLS_MAX ? listedTool(each, tools) : `at most ${TOOLS_MAX} tools are taken`;
+    const found = tools.size < TOOLS_MAX ? cleanListedTool(each, tools) : `at most ${TOOLS_MAX} tools are taken`;
     if (typeof found !== 'string') tools.set(found.name, found);
-    else if (leftOut.length < LEFT_OUT_MAX) leftOut.push({ name: nameOf(each), why: found });
+    else if (leftOut.length < LEFT_OUT_MAX) leftOut.push({ name: cleanToolName(each), why: found });
   }
   return { tools: [...tools.values()], leftOut };
 }
 
 /** The tool, or why it cannot be used. */
-function listedTool(given: Json, known: ReadonlyMap<string, ListedTool>): ListedTool | string {
+function cleanListedTool(given: Json, known: ReadonlyMap<string, ListedTool>): ListedTool | string {
   if (!isJsonObject(given)) return 'it is no object';
   const { name, description, inputSchema } = given;
   if (typeof name !== 'string' || !NAME.test(name)) return 'its name is not made of letters, digits, _, -, . and /';
   if (known.has(name)) return 'there is another one of this name';
-  const problem = schemaProblem(inputSchema);
+  const problem = problemOfHostileSchema(inputSchema);
   if (problem !== undefined) return problem;
-  return { name, description: visible(description ?? ''), schema: inputSchema as JsonObject };
+  return { name, description: cleanVisibleText(description ?? ''), schema: inputSchema as JsonObject };
 }
 
-function nameOf(given: Json): string {
+function cleanToolName(given: Json): string {
   const name = isJsonObject(given) ? given['name'] : undefined;
-  return visible(typeof name === 'string' ? name.slice(0, 80) : '') || 'a tool without a name';
+  return cleanVisibleText(typeof name === 'string' ? name.slice(0, 80) : '') || 'a tool without a name';
 }
 
 /** Text of a server without characters that a reader would not see, at a bounded length. */
-export function visible(given: Json, charsMax = DESCRIPTION_CHARS_MAX): string {
+export function cleanVisibleText(given: Json, charsMax = DESCRIPTION_CHARS_MAX): string {
   const text = (typeof given === 'string' ? given : '')
     .slice(0, 2 * charsMax)
     .replaceAll(UNSEEN, '')

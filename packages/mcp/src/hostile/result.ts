@@ -16,9 +16,9 @@ const MEDIA_TYPES = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
 /** `given` is the `result` of a `tools/call`. */
-export function outputFrom(given: JsonObject): ToolOutput {
+export function cleanMcpResult(given: JsonObject): ToolOutput {
   const content = Array.isArray(given['content']) ? given['content'] : [];
-  const parts = content.slice(0, PARTS_MAX).map(partFrom);
+  const parts = content.slice(0, PARTS_MAX).map(cleanResultPart);
   if (content.length > PARTS_MAX) parts.push({ text: `[${content.length - PARTS_MAX} more parts were left out]` });
   const images = parts.flatMap((part) => ('image' in part ? [part.image] : []));
   const texts = parts.flatMap((part) => ('text' in part ? [part.text] : []));
@@ -35,40 +35,40 @@ export function outputFrom(given: JsonObject): ToolOutput {
 
 type Part = { readonly text: string } | { readonly image: ImagePart };
 
-function partFrom(given: Json): Part {
-  if (!isJsonObject(given)) return leftOut('content that is no object');
+function cleanResultPart(given: Json): Part {
+  if (!isJsonObject(given)) return leftOutOfResult('content that is no object');
   switch (given['type']) {
     case 'text':
-      return { text: stringOf(given['text']) };
+      return { text: cleanResultString(given['text']) };
     case 'image':
-      return imageFrom(given);
+      return cleanResultImage(given);
     case 'resource':
-      return { text: resourceText(given['resource']) };
+      return { text: cleanResourceText(given['resource']) };
     case 'resource_link':
-      return { text: `[resource ${stringOf(given['uri'])}: ${stringOf(given['name'])}]` };
+      return { text: `[resource ${cleanResultString(given['uri'])}: ${cleanResultString(given['name'])}]` };
     default:
-      return leftOut(`content of type ${JSON.stringify(given['type'] ?? null).slice(0, 60)}`);
+      return leftOutOfResult(`content of type ${JSON.stringify(given['type'] ?? null).slice(0, 60)}`);
   }
 }
 
-function imageFrom({ data, mimeType }: JsonObject): Part {
+function cleanResultImage({ data, mimeType }: JsonObject): Part {
   if (typeof mimeType !== 'string' || !MEDIA_TYPES.has(mimeType))
-    return leftOut(`an image of type ${JSON.stringify(mimeType ?? null).slice(0, 60)}`);
+    return leftOutOfResult(`an image of type ${JSON.stringify(mimeType ?? null).slice(0, 60)}`);
   if (typeof data !== 'string' || data.length > IMAGE_CHARS_MAX || !BASE64.test(data))
-    return leftOut('an image that is too large or is not base64');
+    return leftOutOfResult('an image that is too large or is not base64');
   return { image: { type: 'image', mediaType: mimeType, data } };
 }
 
-function resourceText(resource: Json | undefined): string {
+function cleanResourceText(resource: Json | undefined): string {
   if (!isJsonObject(resource)) return '[a resource without content]';
   const { uri, text } = resource;
-  return typeof text === 'string' ? text : `[resource ${stringOf(uri)} is binary, and was left out]`;
+  return typeof text === 'string' ? text : `[resource ${cleanResultString(uri)} is binary, and was left out]`;
 }
 
-function leftOut(what: string): Part {
+function leftOutOfResult(what: string): Part {
   return { text: `[${what} was left out]` };
 }
 
-function stringOf(given: Json | undefined): string {
+function cleanResultString(given: Json | undefined): string {
   return typeof given === 'string' ? given : '';
 }

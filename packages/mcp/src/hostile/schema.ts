@@ -12,19 +12,19 @@ const TYPES = new Set(['string', 'number', 'integer', 'boolean', 'object', 'arra
 const AT_TOP = ['anyOf', 'oneOf', 'allOf', 'not', 'enum'];
 
 /** Returns a problem of the schema of a tool's arguments; undefined if it can be used. */
-export function schemaProblem(schema: Json | undefined): string | undefined {
+export function problemOfHostileSchema(schema: Json | undefined): string | undefined {
   if (!isJsonObject(schema)) return 'its schema is no object';
   if (schema['type'] !== 'object') return 'its schema is not of type object';
   const atTop = AT_TOP.find((key) => key in schema);
   if (atTop !== undefined) return `its schema has ${atTop} at the top, which providers refuse`;
-  if (isDeeperThan(schema, DEPTH_MAX)) return `its schema is nested deeper than ${DEPTH_MAX}`;
+  if (isJsonDeeperThan(schema, DEPTH_MAX)) return `its schema is nested deeper than ${DEPTH_MAX}`;
   const { length } = JSON.stringify(schema);
   if (length > CHARS_MAX) return `its schema has ${length} characters, and at most ${CHARS_MAX} are taken`;
-  return problemIn(schema);
+  return problemInHostileSchema(schema);
 }
 
 /** Without recursion: the value may be nested deeper than the stack. */
-export function isDeeperThan(value: Json, max: number): boolean {
+export function isJsonDeeperThan(value: Json, max: number): boolean {
   let level: Json[] = [value];
   for (let depth = 0; level.length > 0; depth++) {
     if (depth > max) return true;
@@ -33,7 +33,7 @@ export function isDeeperThan(value: Json, max: number): boolean {
   return false;
 }
 
-function problemIn(schema: JsonObject): string | undefined {
+function problemInHostileSchema(schema: JsonObject): string | undefined {
   const { type, properties, required, $ref: reference } = schema;
   if (type !== undefined && ![type].flat().every((each) => typeof each === 'string' && TYPES.has(each)))
     return `its schema has the type ${JSON.stringify(type).slice(0, 60)}`;
@@ -45,15 +45,17 @@ function problemIn(schema: JsonObject): string | undefined {
   if (key !== undefined) return `it has an argument with the name ${JSON.stringify(key.slice(0, 60))}`;
   if (required !== undefined && !(Array.isArray(required) && required.every((each) => typeof each === 'string')))
     return 'its list of required arguments is no list of names';
-  return firstOf(partsOf(schema), (part) => (isJsonObject(part) ? problemIn(part) : plainProblem(part)));
+  return firstFoundInHostileSchema(partsOfHostileSchema(schema), (part) =>
+    isJsonObject(part) ? problemInHostileSchema(part) : plainHostileSchemaProblem(part),
+  );
 }
 
-function plainProblem(part: Json): string | undefined {
+function plainHostileSchemaProblem(part: Json): string | undefined {
   return typeof part === 'boolean' ? undefined : 'a part of its schema is no schema';
 }
 
 /** The schemas inside a schema. */
-function partsOf(schema: JsonObject): readonly Json[] {
+function partsOfHostileSchema(schema: JsonObject): readonly Json[] {
   const maps = ['properties', 'patternProperties', '$defs', 'definitions'].map((key) => schema[key]);
   const lists = ['anyOf', 'oneOf', 'allOf', 'prefixItems'].map((key) => schema[key]);
   const single = ['additionalProperties', 'not', 'if', 'then', 'else', 'contains', 'propertyNames'].map(
@@ -67,7 +69,10 @@ function partsOf(schema: JsonObject): readonly Json[] {
   ].filter((part) => part !== undefined);
 }
 
-function firstOf<Each, Found>(all: readonly Each[], find: (each: Each) => Found | undefined): Found | undefined {
+function firstFoundInHostileSchema<Each, Found>(
+  all: readonly Each[],
+  find: (each: Each) => Found | undefined,
+): Found | undefined {
   for (const each of all) {
     const found = find(each);
     if (found !== undefined) return found;

@@ -8,8 +8,8 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
-import { confineProgram, hasStarted } from '@drover/sandbox/sandbox';
-import { sealPaths } from '@drover/sandbox/seal';
+import { confineSandboxProgram, hasSandboxStarted } from '@drover/sandbox/sandbox';
+import { sealSandboxPaths } from '@drover/sandbox/seal';
 import type { SandboxPolicy } from '@drover/sandbox/policy';
 import {
   openLauncherFiles,
@@ -48,10 +48,10 @@ export type ServerProcess = {
 };
 
 /** Throws the error of Node's spawn if the program cannot be started. */
-export async function startServer(start: ServerStart): Promise<ServerProcess> {
+export async function startMcpServerProcess(start: ServerStart): Promise<ServerProcess> {
   const { sandbox, mark } = start;
-  const links = sandbox === undefined ? undefined : sealPaths(sandbox.folder, sandbox.sealed);
-  const spec = specOf(start);
+  const links = sandbox === undefined ? undefined : sealSandboxPaths(sandbox.folder, sandbox.sealed);
+  const spec = mcpProcessSpec(start);
   using files = openLauncherFiles(spec.files ?? []);
   const child = spawn(spec.file, spec.args, {
     cwd: spec.cwd,
@@ -77,14 +77,14 @@ export async function startServer(start: ServerStart): Promise<ServerProcess> {
     stdin,
     stdout,
     stderr,
-    gone: ended.then((end) => wording(end, spec.report === true)),
-    end: () => (ending ??= endProcess(child, ended, tree)),
+    gone: ended.then((end) => wordMcpProcessEnd(end, spec.report === true)),
+    end: () => (ending ??= endMcpProcess(child, ended, tree)),
   };
 }
 
-function specOf({ command, args, env, cwd, sandbox }: ServerStart): ProcessSpec {
+function mcpProcessSpec({ command, args, env, cwd, sandbox }: ServerStart): ProcessSpec {
   if (sandbox !== undefined) {
-    const confined = confineProgram(sandbox, env, { argv: [command, ...args], cwd });
+    const confined = confineSandboxProgram(sandbox, env, { argv: [command, ...args], cwd });
     return { ...confined, cwd: sandbox.root, detached: true };
   }
   const PATH = pathOfTrustedPrograms(env['PATH'] ?? '');
@@ -92,14 +92,14 @@ function specOf({ command, args, env, cwd, sandbox }: ServerStart): ProcessSpec 
   return { file, args, env: { ...env, PATH }, cwd, detached: true };
 }
 
-function wording({ exitCode, signal, report }: ProcessEnd, isContained: boolean): string {
-  if (isContained && !hasStarted(report ?? '') && signal === undefined) return 'its sandbox did not start';
+function wordMcpProcessEnd({ exitCode, signal, report }: ProcessEnd, isContained: boolean): string {
+  if (isContained && !hasSandboxStarted(report ?? '') && signal === undefined) return 'its sandbox did not start';
   return exitCode === undefined ? `it was ended by ${signal ?? 'a signal'}` : `it ended with exit code ${exitCode}`;
 }
 
-async function endProcess({ stdin }: ChildProcess, ended: Promise<unknown>, tree: ProcessTree): Promise<void> {
+async function endMcpProcess({ stdin }: ChildProcess, ended: Promise<unknown>, tree: ProcessTree): Promise<void> {
   stdin?.end();
-  await within(INPUT_GRACE_MS, ended);
+  await mcpProcessEndWithin(INPUT_GRACE_MS, ended);
   let alive = tree.look();
   tree.signal(alive, 'SIGTERM');
   for (let waited = 0; alive.length > 0 && waited < TERM_GRACE_MS; waited += LOOK_AGAIN_MS) {
@@ -111,12 +111,12 @@ async function endProcess({ stdin }: ChildProcess, ended: Promise<unknown>, tree
     await pause(LOOK_AGAIN_MS, NEVER);
     alive = tree.look();
   }
-  await within(INPUT_GRACE_MS, ended);
+  await mcpProcessEndWithin(INPUT_GRACE_MS, ended);
 }
 
 const NEVER = new AbortController().signal;
 
-async function within(ms: number, settled: Promise<unknown>): Promise<void> {
+async function mcpProcessEndWithin(ms: number, settled: Promise<unknown>): Promise<void> {
   const timer = new AbortController();
   await Promise.race([settled, pause(ms, timer.signal)]);
   timer.abort();

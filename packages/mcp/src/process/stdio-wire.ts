@@ -7,7 +7,7 @@
 
 import type { Readable } from 'node:stream';
 import { isJsonObject, type Json, type JsonObject } from '@drover/protocol/json';
-import { visible } from '../hostile/listed-tool.ts';
+import { cleanVisibleText } from '../hostile/listed-tool.ts';
 import { pause } from '@drover/core/promises';
 import type { Wire } from '../wire.ts';
 import type { ServerProcess } from './server-process.ts';
@@ -62,7 +62,7 @@ export class StdioWire implements Wire {
 
   /** The end of what the server wrote on stderr, and the first of its lines that was no message. */
   get complaints(): string {
-    const errors = visible(this.#errors.toString('utf8'), STDERR_BYTES_MAX).trim();
+    const errors = cleanVisibleText(this.#errors.toString('utf8'), STDERR_BYTES_MAX).trim();
     const garbage =
       this.#garbage && `${this.#garbage.lines} lines on stdout were no message, first: ${this.#garbage.first}`;
     return [errors, garbage].filter((each) => each !== undefined && each !== '').join('\n');
@@ -125,9 +125,9 @@ export class StdioWire implements Wire {
     this.#bytes = 0;
     this.#lines += 1;
     if (text.trim() === '') return;
-    const message = parsed(text);
+    const message = parseStdioLine(text);
     if (message !== undefined) return this.onmessage?.(message);
-    this.#garbage ??= { lines: 0, first: visible(text.slice(0, GARBAGE_CHARS_MAX)) };
+    this.#garbage ??= { lines: 0, first: cleanVisibleText(text.slice(0, GARBAGE_CHARS_MAX)) };
     this.#garbage.lines += 1;
   }
 
@@ -143,7 +143,7 @@ export class StdioWire implements Wire {
   }
 }
 
-function parsed(text: string): JsonObject | undefined {
+function parseStdioLine(text: string): JsonObject | undefined {
   try {
     const message = JSON.parse(text) as Json;
     return isJsonObject(message) && message['jsonrpc'] === '2.0' ? message : undefined;

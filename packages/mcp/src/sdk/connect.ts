@@ -61,7 +61,7 @@ export type Connection = {
 };
 
 /** Connects over a wire. Closes it if that fails. */
-export async function connect(inner: Wire, options: ConnectOptions, signal: AbortSignal): Promise<Connection> {
+export async function connectSdkClient(inner: Wire, options: ConnectOptions, signal: AbortSignal): Promise<Connection> {
   const { Client } = await import('@modelcontextprotocol/client');
   const wire = new CleanedWire(inner);
   const client = new Client(
@@ -78,11 +78,11 @@ export async function connect(inner: Wire, options: ConnectOptions, signal: Abor
     },
   );
   client['setRequestHandler']('elicitation/create', (request, context) =>
-    options.onAsked(askedIn(request), context.mcpReq.signal),
+    options.onAsked(askedBySdkRequest(request), context.mcpReq.signal),
   );
   const { prior } = options;
   try {
-    await abortable(
+    await abortableSdkCall(
       client.connect(wire as unknown as Transport, { signal, timeout: NEVER_MS, ...(prior && { prior }) }),
       signal,
     );
@@ -90,10 +90,10 @@ export async function connect(inner: Wire, options: ConnectOptions, signal: Abor
     await inner.close();
     throw error;
   }
-  return connectionOf(client, wire);
+  return connectionOfSdkClient(client, wire);
 }
 
-function connectionOf(client: Client, wire: CleanedWire): Connection {
+function connectionOfSdkClient(client: Client, wire: CleanedWire): Connection {
   const discover = client.getDiscoverResult();
   const { name = '', version = '' } = client.getServerVersion() ?? {};
   return {
@@ -103,13 +103,13 @@ function connectionOf(client: Client, wire: CleanedWire): Connection {
     server: `${name} ${version}`.trim(),
     listTools: async (signal) => {
       wire.lists.length = 0;
-      await abortable(client.listTools(undefined, { signal, timeout: NEVER_MS, cacheMode: 'bypass' }), signal);
+      await abortableSdkCall(client.listTools(undefined, { signal, timeout: NEVER_MS, cacheMode: 'bypass' }), signal);
       return { tools: wire.lists.flatMap(({ tools }) => tools), leftOut: wire.lists.flatMap(({ leftOut }) => leftOut) };
     },
     callTool: async ({ tool, args }, { onProgress, meta }, signal) => {
       const params = { name: tool, arguments: args, ...(meta && { _meta: meta }) };
       const sent = client.callTool(params, { signal, timeout: NEVER_MS, onprogress: onProgress });
-      const result: CallToolResult = await abortable(sent, signal);
+      const result: CallToolResult = await abortableSdkCall(sent, signal);
       const output = wire.takeOutput(result as JsonObject);
       if (output === undefined) throw new Error('the result of the call is gone');
       return output;
@@ -118,13 +118,13 @@ function connectionOf(client: Client, wire: CleanedWire): Connection {
   };
 }
 
-function askedIn({ params }: ElicitRequest): Asked {
+function askedBySdkRequest({ params }: ElicitRequest): Asked {
   const schema = 'requestedSchema' in params ? (params.requestedSchema as JsonObject) : {};
   return { message: params.message, schema };
 }
 
 /** Rejects when the signal aborts, even if the work goes on. */
-async function abortable<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
+async function abortableSdkCall<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
   const aborted = Promise.withResolvers<never>();
   const onAbort = () => aborted.reject(signal.reason);
   signal.addEventListener('abort', onAbort, { once: true });

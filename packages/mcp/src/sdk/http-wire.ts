@@ -28,7 +28,7 @@ type SendOptions = NonNullable<Parameters<Transport['send']>[1]>;
 /** The place of a server's login, and the name of the server in the user's files. */
 type Login = { readonly store: LoginStore; readonly server: string };
 
-export async function openHttpWire({ url, headers }: HttpReach, login?: Login): Promise<HttpWire> {
+export async function openSdkHttpWire({ url, headers }: HttpReach, login?: Login): Promise<HttpWire> {
   const { StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client');
   const authProvider = login && storedAuth(login.store, login.server, boundedFetch);
   const requestInit = { headers: { ...headers } };

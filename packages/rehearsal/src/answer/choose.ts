@@ -4,7 +4,7 @@
 // that a fault spoiled is put back, so that the retry gets it.
 
 import type { AgentScript, Answer, AnswerSource, Script, When } from '../script.ts';
-import { templateFill, type Fill } from './template.ts';
+import { answerTemplateFill, type Fill } from './template.ts';
 import type { Api, Outline, RequestView, ToolOutput } from '../wire/wire.ts';
 
 /** The agent of all requests that carry no other agent's marker. */
@@ -26,14 +26,14 @@ export type Cast = {
   readonly choose: (view: RequestView) => Chosen | undefined;
 };
 
-export function castOf(script: Script): Cast {
+export function answerCastOfScript(script: Script): Cast {
   const agents = Object.entries(script.agents ?? {}).map(([name, given]) => {
-    const agent: AgentScript = isAnswers(given) ? { answers: given } : given;
-    const assigned = agent.assigned === undefined ? undefined : pattern(agent.assigned);
-    const marker = assigned === undefined ? markerOf(name, agent.marker) : undefined;
-    return { name, marker, assigned, part: partOf(agent, script) };
+    const agent: AgentScript = isAnswerList(given) ? { answers: given } : given;
+    const assigned = agent.assigned === undefined ? undefined : answerPattern(agent.assigned);
+    const marker = assigned === undefined ? answerMarker(name, agent.marker) : undefined;
+    return { name, marker, assigned, part: answerPartOfAgent(agent, script) };
   });
-  const rest = partOf({ answers: script.answers ?? [] }, script);
+  const rest = answerPartOfAgent({ answers: script.answers ?? [] }, script);
   return {
     view: (arrived) => {
       const texts = arrived.outline.said.flatMap((said) => (said.by === 'user' ? [said.text] : []));
@@ -42,7 +42,7 @@ export function castOf(script: Script): Cast {
       const found =
         agents.find(({ assigned }) => texts.some((text) => assigned?.test(text))) ??
         agents.find(({ marker }) => marker?.test(beginning));
-      return viewOf(arrived, found?.name ?? DEFAULT_AGENT, found?.assigned);
+      return requestViewForAnswer(arrived, found?.name ?? DEFAULT_AGENT, found?.assigned);
     },
     choose: (view) => (agents.find(({ name }) => name === view.agent)?.part ?? rest)(view),
   };
@@ -50,9 +50,9 @@ export function castOf(script: Script): Cast {
 
 type Part = (view: RequestView) => Chosen | undefined;
 
-function partOf(agent: AgentScript, script: Script): Part {
-  const conditional = agent.answers.filter((source) => isConditional(source));
-  const ordered = agent.answers.filter((source): source is Answer => !isConditional(source));
+function answerPartOfAgent(agent: AgentScript, script: Script): Part {
+  const conditional = agent.answers.filter((source) => isAnswerConditional(source));
+  const ordered = agent.answers.filter((source): source is Answer => !isAnswerConditional(source));
   const order = agent.order ?? script.order ?? 'requests';
   const loop = agent.loop ?? script.loop ?? false;
   const otherwise = agent.otherwise ?? script.otherwise;
@@ -64,7 +64,7 @@ function partOf(agent: AgentScript, script: Script): Part {
     for (const source of conditional) {
       const times = given.get(source) ?? 0;
       if (typeof source !== 'function' && times >= (source.times ?? Infinity)) continue;
-      const found = typeof source === 'function' ? called(source, view) : held(source, view);
+      const found = typeof source === 'function' ? callAnswerSource(source, view) : holdAnswer(source, view);
       if (found === undefined) continue;
       given.set(source, times + 1);
       return { ...found, putBack: () => given.set(source, (given.get(source) ?? 1) - 1) };
@@ -75,40 +75,40 @@ function partOf(agent: AgentScript, script: Script): Part {
     const putBack = (): void => {
       if (order === 'requests') returned.splice(returned.findLastIndex((other) => other < position) + 1, 0, position);
     };
-    return { answer, fill: templateFill(view, []), putBack };
+    return { answer, fill: answerTemplateFill(view, []), putBack };
   };
 }
 
-function isAnswers(given: readonly AnswerSource[] | AgentScript): given is readonly AnswerSource[] {
+function isAnswerList(given: readonly AnswerSource[] | AgentScript): given is readonly AnswerSource[] {
   return Array.isArray(given);
 }
 
-function isConditional(source: AnswerSource): boolean {
+function isAnswerConditional(source: AnswerSource): boolean {
   return typeof source === 'function' || source.when !== undefined;
 }
 
 type Found = Omit<Chosen, 'putBack'>;
 
-function called(source: (view: RequestView) => Answer | undefined, view: RequestView): Found | undefined {
+function callAnswerSource(source: (view: RequestView) => Answer | undefined, view: RequestView): Found | undefined {
   const answer = source(view);
-  return answer && { answer, fill: templateFill(view, []) };
+  return answer && { answer, fill: answerTemplateFill(view, []) };
 }
 
-function held(answer: Answer, view: RequestView): Found | undefined {
-  const groups = matched(answer.when ?? {}, view);
-  return groups && { answer, fill: templateFill(view, groups) };
+function holdAnswer(answer: Answer, view: RequestView): Found | undefined {
+  const groups = matchAnswerCondition(answer.when ?? {}, view);
+  return groups && { answer, fill: answerTemplateFill(view, groups) };
 }
 
 /** The groups of the text condition, or undefined if some condition does not hold. */
-function matched(when: When, view: RequestView): readonly string[] | undefined {
+function matchAnswerCondition(when: When, view: RequestView): readonly string[] | undefined {
   if (when.api !== undefined && when.api !== view.api) return undefined;
   if (when.step !== undefined && when.step !== view.step) return undefined;
   if (when.turn !== undefined && when.turn !== view.turn) return undefined;
   if (when.tool !== undefined && !view.results.some(({ name }) => name === when.tool)) return undefined;
-  if (when.model !== undefined && !pattern(when.model).test(view.model)) return undefined;
-  if (when.system !== undefined && !pattern(when.system).test(view.system)) return undefined;
+  if (when.model !== undefined && !answerPattern(when.model).test(view.model)) return undefined;
+  if (when.system !== undefined && !answerPattern(when.system).test(view.system)) return undefined;
   if (when.text === undefined) return [];
-  const expression = pattern(when.text);
+  const expression = answerPattern(when.text);
   return view.latest
     .map((text) => expression.exec(text))
     .find((match) => match !== null)
@@ -118,7 +118,7 @@ function matched(when: When, view: RequestView): readonly string[] | undefined {
 const SLASHED = /^\/(.+)\/([a-z]*)$/s;
 
 /** A regular expression, or a text such as `fix (\w+)` or `/fix (\w+)/i`. */
-function pattern(source: string | RegExp): RegExp {
+function answerPattern(source: string | RegExp): RegExp {
   // An expression with the g or y flag would remember its last position.
   if (typeof source !== 'string')
     return source.global || source.sticky ? new RegExp(source.source, source.flags.replace(/[gy]/g, '')) : source;
@@ -126,11 +126,15 @@ function pattern(source: string | RegExp): RegExp {
   return body === undefined ? new RegExp(source) : new RegExp(body, (flags ?? '').replace(/[gy]/g, ''));
 }
 
-function markerOf(name: string, marker: string | RegExp | undefined): RegExp {
-  return marker === undefined ? new RegExp(`(?<![\\w-])${RegExp.escape(name)}(?![\\w-])`) : pattern(marker);
+function answerMarker(name: string, marker: string | RegExp | undefined): RegExp {
+  return marker === undefined ? new RegExp(`(?<![\\w-])${RegExp.escape(name)}(?![\\w-])`) : answerPattern(marker);
 }
 
-function viewOf({ n, api, outline, body, headers }: Arrived, agent: string, assigned: RegExp | undefined): RequestView {
+function requestViewForAnswer(
+  { n, api, outline, body, headers }: Arrived,
+  agent: string,
+  assigned: RegExp | undefined,
+): RequestView {
   const texts = outline.said.flatMap((said) => (said.by === 'user' ? [said.text] : []));
   const task = texts[0] ?? '';
   const names = new Map(

@@ -1,11 +1,18 @@
 // Turns a scripted answer into a reply that a wire format can send: fills templates, gives ids, counts tokens.
 
 import { createHash } from 'node:crypto';
-import { fillJson, type Fill } from './template.ts';
+import { fillAnswerJson, type Fill } from './template.ts';
 import type { Answer, AnswerPart, ScriptedCall, Text } from '../script.ts';
-import { sealOf } from './seal.ts';
-import { tokensIn } from '../meter/tokens.ts';
-import { slices, type Pieces, type Reply, type ReplyPart, type RequestView, type TokenCounts } from '../wire/wire.ts';
+import { sealOfAnswer } from './seal.ts';
+import { meterTokensIn } from '../meter/tokens.ts';
+import {
+  wireTextSlices,
+  type Pieces,
+  type Reply,
+  type ReplyPart,
+  type RequestView,
+  type TokenCounts,
+} from '../wire/wire.ts';
 
 const CHUNK_CHARS = 16;
 
@@ -21,26 +28,27 @@ export type Making = {
   readonly chunkChars: number | undefined;
 };
 
-export function replyOf({ answer, fill, view, rawBody, prompt, chunkChars = CHUNK_CHARS }: Making): Reply {
+export function replyOfAnswer({ answer, fill, view, rawBody, prompt, chunkChars = CHUNK_CHARS }: Making): Reply {
   const id = createHash('sha256').update(rawBody).update(String(view.n)).digest('hex').slice(0, 24);
-  const parts = partsOf(answer).map((part, index): ReplyPart => {
-    if ('thinking' in part) return { type: 'thinking', text: fill(part.thinking), seal: sealOf(fill(part.thinking)) };
-    if ('redactedThinking' in part) return { type: 'redacted', seal: sealOf(part.redactedThinking) };
+  const parts = partsOfAnswer(answer).map((part, index): ReplyPart => {
+    if ('thinking' in part)
+      return { type: 'thinking', text: fill(part.thinking), seal: sealOfAnswer(fill(part.thinking)) };
+    if ('redactedThinking' in part) return { type: 'redacted', seal: sealOfAnswer(part.redactedThinking) };
     if ('call' in part)
-      return callOf(
+      return callOfAnswer(
         part.call,
         fill,
         `${CALL_PREFIXES[view.api]}${id.slice(0, 20)}${index.toString(16).padStart(4, '0')}`,
       );
-    return { type: 'text', pieces: piecesOf(part.text, fill, chunkChars) };
+    return { type: 'text', pieces: piecesOfAnswer(part.text, fill, chunkChars) };
   });
-  const reasoning = sum(parts, (part) => (part.type === 'thinking' ? tokensIn(part.text) : 0));
-  const usage = { ...prompt, output: reasoning + sum(parts, tokensOf), reasoning, ...answer.usage };
+  const reasoning = sumOfAnswer(parts, (part) => (part.type === 'thinking' ? meterTokensIn(part.text) : 0));
+  const usage = { ...prompt, output: reasoning + sumOfAnswer(parts, tokensOfAnswerPart), reasoning, ...answer.usage };
   const stop = answer.stop ?? (parts.some(({ type }) => type === 'call') ? 'calls' : 'end');
   return { id, model: view.model, createdSeconds: Math.floor(Date.now() / 1000), parts, stop, usage, chunkChars };
 }
 
-function partsOf({ parts, thinking, redactedThinking, text, calls = [] }: Answer): readonly AnswerPart[] {
+function partsOfAnswer({ parts, thinking, redactedThinking, text, calls = [] }: Answer): readonly AnswerPart[] {
   if (parts !== undefined) return parts;
   return [
     ...(thinking === undefined ? [] : [{ thinking }]),
@@ -50,36 +58,40 @@ function partsOf({ parts, thinking, redactedThinking, text, calls = [] }: Answer
   ];
 }
 
-function callOf({ name, args = {}, id }: ScriptedCall, fill: Fill, made: string): ReplyPart {
-  const filled = fillJson(args, fill);
+function callOfAnswer({ name, args = {}, id }: ScriptedCall, fill: Fill, made: string): ReplyPart {
+  const filled = fillAnswerJson(args, fill);
   return { type: 'call', id: id ?? made, name, args: filled, wireArgs: JSON.stringify(filled) };
 }
 
-function piecesOf(text: Text, fill: Fill, chunkChars: number): Pieces {
+function piecesOfAnswer(text: Text, fill: Fill, chunkChars: number): Pieces {
   if (typeof text === 'string') {
     const filled = fill(text);
-    return { whole: () => filled, each: () => slices(filled, chunkChars), tokens: tokensIn(filled) };
+    return { whole: () => filled, each: () => wireTextSlices(filled, chunkChars), tokens: meterTokensIn(filled) };
   }
   const { repeat, times } = text;
-  return { whole: () => repeat.repeat(times), each: () => repeated(repeat, times), tokens: times * tokensIn(repeat) };
+  return {
+    whole: () => repeat.repeat(times),
+    each: () => repeatAnswerPiece(repeat, times),
+    tokens: times * meterTokensIn(repeat),
+  };
 }
 
-function* repeated(piece: string, times: number): Generator<string> {
+function* repeatAnswerPiece(piece: string, times: number): Generator<string> {
   for (let index = 0; index < times; index++) yield piece;
 }
 
-function tokensOf(part: ReplyPart): number {
+function tokensOfAnswerPart(part: ReplyPart): number {
   switch (part.type) {
     case 'text':
       return part.pieces.tokens;
     case 'call':
-      return tokensIn(part.name) + tokensIn(part.args);
+      return meterTokensIn(part.name) + meterTokensIn(part.args);
     case 'thinking':
     case 'redacted':
       return 0;
   }
 }
 
-function sum<Item>(items: readonly Item[], count: (item: Item) => number): number {
+function sumOfAnswer<Item>(items: readonly Item[], count: (item: Item) => number): number {
   return items.reduce((total, item) => total + count(item), 0);
 }

@@ -7,17 +7,17 @@ import { createHmac } from 'node:crypto';
 const KEY = 'rehearsal';
 
 /** Returns the same seal for the same text. */
-export function sealOf(text: string): string {
-  const digest = hmac(text);
-  return `${digest}.${hmac(digest)}`;
+export function sealOfAnswer(text: string): string {
+  const digest = answerSealHmac(text);
+  return `${digest}.${answerSealHmac(digest)}`;
 }
 
 /** True for any result of sealOf. */
-export function isSeal(seal: string): boolean {
+export function isAnswerSeal(seal: string): boolean {
   const [digest, check] = seal.split('.');
-  return digest !== undefined && check === hmac(digest);
+  return digest !== undefined && check === answerSealHmac(digest);
 }
 
-function hmac(text: string): string {
+function answerSealHmac(text: string): string {
   return createHmac('sha256', KEY).update(text).digest('base64url');
 }

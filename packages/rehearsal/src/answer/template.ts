@@ -10,7 +10,7 @@ const TEMPLATE = /\{\{\s*([a-zA-Z]+)(?:\.(\d+))?\s*\}\}/g;
 export type Fill = (text: string) => string;
 
 /** `match`: the groups of the condition that chose the answer. */
-export function templateFill(view: RequestView, match: readonly string[]): Fill {
+export function answerTemplateFill(view: RequestView, match: readonly string[]): Fill {
   const one: Record<string, () => string | undefined> = {
     lastResult: () => view.results.at(-1)?.output,
     text: () => view.text,
@@ -34,9 +34,9 @@ export function templateFill(view: RequestView, match: readonly string[]): Fill 
       : text;
 }
 
-export function fillJson(value: Json, fill: Fill): Json {
+export function fillAnswerJson(value: Json, fill: Fill): Json {
   if (typeof value === 'string') return fill(value);
   if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return value.map((item: Json) => fillJson(item, fill));
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fillJson(item, fill)]));
+  if (Array.isArray(value)) return value.map((item: Json) => fillAnswerJson(item, fill));
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fillAnswerJson(item, fill)]));
 }

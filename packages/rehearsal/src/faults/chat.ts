@@ -1,71 +1,88 @@
 // Dialects of Chat Completions: deviations of compatible servers from the original.
 
-import { isList, isObject, objectsIn, textOf, type Json, type JsonObject } from '../json.ts';
+import {
+  isRehearsalList,
+  isRehearsalObject,
+  rehearsalObjectsIn,
+  rehearsalText,
+  type Json,
+  type JsonObject,
+} from '../json.ts';
 import type { Frame, Reply } from '../wire/wire.ts';
 import type { FaultName } from './fault.ts';
-import { changed } from './stream.ts';
+import { faultChangingFrames } from './stream.ts';
 
-export function chatDialect(frames: Iterable<Frame>, fault: FaultName, reply: Reply): Iterable<Frame> {
+export function chatDialectFault(frames: Iterable<Frame>, fault: FaultName, reply: Reply): Iterable<Frame> {
   switch (fault) {
     case 'chat-no-index':
-      return eachCall(frames, (call) => lacking(call, 'index'));
+      return spoilEachChatCall(frames, (call) => faultLackingKey(call, 'index'));
     case 'chat-no-id':
-      return eachCall(frames, (call) => lacking(call, 'id'));
+      return spoilEachChatCall(frames, (call) => faultLackingKey(call, 'id'));
     case 'chat-id-changes':
-      return eachCall(frames, (call, nth) => ({ ...call, id: `call_changing_${Number(call['index'])}_${nth}` }));
-    case 'chat-id-repeated':
-      return repeated(frames);
-    case 'chat-name-late':
-      return eachCall(frames, (call, nth, name) => ({
+      return spoilEachChatCall(frames, (call, nth) => ({
         ...call,
-        function: { arguments: argumentsOf(call), ...(nth === 1 && { name }) },
+        id: `call_changing_${Number(call['index'])}_${nth}`,
+      }));
+    case 'chat-id-repeated':
+      return faultRepeatingFrames(frames);
+    case 'chat-name-late':
+      return spoilEachChatCall(frames, (call, nth, name) => ({
+        ...call,
+        function: { arguments: faultyArgumentsOf(call), ...(nth === 1 && { name }) },
       }));
     case 'chat-nulls':
-      return eachCall(frames, (call, nth) =>
-        nth === 0 ? call : { ...call, id: null, type: null, function: { name: null, arguments: argumentsOf(call) } },
+      return spoilEachChatCall(frames, (call, nth) =>
+        nth === 0
+          ? call
+          : { ...call, id: null, type: null, function: { name: null, arguments: faultyArgumentsOf(call) } },
       );
     case 'chat-whole-call':
-      return wholeCalls(frames);
+      return faultOfWholeCalls(frames);
     case 'chat-finish-stop':
-      return eachChoice(frames, (choice) =>
+      return spoilEachChoice(frames, (choice) =>
         choice['finish_reason'] === null ? choice : { ...choice, finish_reason: 'stop' },
       );
     case 'chat-no-finish':
-      return without(frames, ({ kind }) => kind === 'stop');
+      return faultWithoutFrames(frames, ({ kind }) => kind === 'stop');
     case 'chat-usage-null':
-      return changed(without(frames, isUsage), (_, chunk) => ({ ...chunk, usage: null }));
+      return faultChangingFrames(faultWithoutFrames(frames, isUsageFrameOfFault), (_, chunk) => ({
+        ...chunk,
+        usage: null,
+      }));
     case 'chat-usage-absent':
-      return changed(without(frames, isUsage), (_, chunk) => lacking(chunk, 'usage'));
+      return faultChangingFrames(faultWithoutFrames(frames, isUsageFrameOfFault), (_, chunk) =>
+        faultLackingKey(chunk, 'usage'),
+      );
     case 'chat-usage-extra':
-      return usageAnyway(frames, reply);
+      return faultWithUsageAnyway(frames, reply);
     case 'chat-content-array':
-      return eachDelta(frames, (delta) =>
-        textOf(delta['content']) === ''
+      return spoilEachDelta(frames, (delta) =>
+        rehearsalText(delta['content']) === ''
           ? delta
-          : { ...delta, content: [{ type: 'text', text: textOf(delta['content']) }] },
+          : { ...delta, content: [{ type: 'text', text: rehearsalText(delta['content']) }] },
       );
     case 'chat-reasoning':
-      return thinking(frames, reply, (text) => ({ reasoning: text }));
+      return faultWithThinking(frames, reply, (text) => ({ reasoning: text }));
     case 'chat-reasoning-content':
-      return thinking(frames, reply, (text) => ({ reasoning_content: text }));
+      return faultWithThinking(frames, reply, (text) => ({ reasoning_content: text }));
     case 'chat-think-tags':
-      return thinking(frames, reply, (text) => ({ content: `<think>${text}</think>` }));
+      return faultWithThinking(frames, reply, (text) => ({ content: `<think>${text}</think>` }));
     case 'chat-no-role':
-      return eachDelta(frames, (delta) => lacking(delta, 'role'));
+      return spoilEachDelta(frames, (delta) => faultLackingKey(delta, 'role'));
     case 'chat-extra-choices':
-      return changed(frames, (_, chunk) =>
-        isList(chunk['choices']) && chunk['choices'].length > 0
+      return faultChangingFrames(frames, (_, chunk) =>
+        isRehearsalList(chunk['choices']) && chunk['choices'].length > 0
           ? { ...chunk, choices: [...chunk['choices'], EXTRA_CHOICE] }
           : chunk,
       );
     case 'chat-null-delta':
-      return nullDeltas(frames);
+      return faultWithNullDeltas(frames);
     default:
       return frames;
   }
 }
 
-function lacking(value: JsonObject, key: string): JsonObject {
+function faultLackingKey(value: JsonObject, key: string): JsonObject {
   return Object.fromEntries(Object.entries(value).filter(([name]) => name !== key));
 }
 
@@ -76,28 +93,31 @@ const EXTRA_CHOICE = {
   finish_reason: null,
 };
 
-function eachChoice(frames: Iterable<Frame>, change: (choice: JsonObject) => JsonObject): Iterable<Frame> {
-  return changed(frames, (_, chunk) => ({ ...chunk, choices: objectsIn(chunk['choices']).map(change) }));
+function spoilEachChoice(frames: Iterable<Frame>, change: (choice: JsonObject) => JsonObject): Iterable<Frame> {
+  return faultChangingFrames(frames, (_, chunk) => ({
+    ...chunk,
+    choices: rehearsalObjectsIn(chunk['choices']).map(change),
+  }));
 }
 
-function eachDelta(frames: Iterable<Frame>, change: (delta: JsonObject) => JsonObject): Iterable<Frame> {
-  return eachChoice(frames, (choice) =>
-    isObject(choice['delta']) ? { ...choice, delta: change(choice['delta']) } : choice,
+function spoilEachDelta(frames: Iterable<Frame>, change: (delta: JsonObject) => JsonObject): Iterable<Frame> {
+  return spoilEachChoice(frames, (choice) =>
+    isRehearsalObject(choice['delta']) ? { ...choice, delta: change(choice['delta']) } : choice,
   );
 }
 
 /** `nth` counts the deltas of one call from 0; `name` is the name of the call. */
-function eachCall(
+function spoilEachChatCall(
   frames: Iterable<Frame>,
   change: (call: JsonObject, nth: number, name: string) => JsonObject,
 ): Iterable<Frame> {
   const seen = new Map<Json | undefined, { count: number; readonly name: string }>();
-  return eachDelta(frames, (delta) => {
-    if (!isList(delta['tool_calls'])) return delta;
-    const calls = objectsIn(delta['tool_calls']).map((call) => {
+  return spoilEachDelta(frames, (delta) => {
+    if (!isRehearsalList(delta['tool_calls'])) return delta;
+    const calls = rehearsalObjectsIn(delta['tool_calls']).map((call) => {
       const known = seen.get(call['index']) ?? {
         count: 0,
-        name: isObject(call['function']) ? textOf(call['function']['name']) : '',
+        name: isRehearsalObject(call['function']) ? rehearsalText(call['function']['name']) : '',
       };
       seen.set(call['index'], known);
       return change(call, known.count++, known.name);
@@ -106,31 +126,31 @@ function eachCall(
   });
 }
 
-function argumentsOf(call: JsonObject): Json {
-  return isObject(call['function']) ? (call['function']['arguments'] ?? '') : '';
+function faultyArgumentsOf(call: JsonObject): Json {
+  return isRehearsalObject(call['function']) ? (call['function']['arguments'] ?? '') : '';
 }
 
-function repeated(frames: Iterable<Frame>): Iterable<Frame> {
+function faultRepeatingFrames(frames: Iterable<Frame>): Iterable<Frame> {
   const ids = new Map<Json | undefined, Json>();
-  return eachCall(frames, (call, _, name) => {
+  return spoilEachChatCall(frames, (call, _, name) => {
     if (call['id'] !== undefined) ids.set(call['index'], call['id']);
     return {
       ...call,
       id: ids.get(call['index']) ?? null,
       type: 'function',
-      function: { name, arguments: argumentsOf(call) },
+      function: { name, arguments: faultyArgumentsOf(call) },
     };
   });
 }
 
-function* wholeCalls(frames: Iterable<Frame>): Generator<Frame> {
+function* faultOfWholeCalls(frames: Iterable<Frame>): Generator<Frame> {
   let pending:
     | { readonly frame: Frame; readonly chunk: JsonObject; readonly call: JsonObject; args: string }
     | undefined;
   const flush = function* (): Generator<Frame> {
     if (pending === undefined) return;
     const { frame, chunk, call, args } = pending;
-    const named = isObject(call['function']) ? call['function'] : {};
+    const named = isRehearsalObject(call['function']) ? call['function'] : {};
     const choices = [
       {
         index: 0,
@@ -144,36 +164,36 @@ function* wholeCalls(frames: Iterable<Frame>): Generator<Frame> {
   };
   for (const frame of frames) {
     const chunk: JsonObject = frame.data.startsWith('{') ? JSON.parse(frame.data) : {};
-    const delta = objectsIn(chunk['choices'])[0]?.['delta'];
-    const call = isObject(delta) ? objectsIn(delta['tool_calls'])[0] : undefined;
+    const delta = rehearsalObjectsIn(chunk['choices'])[0]?.['delta'];
+    const call = isRehearsalObject(delta) ? rehearsalObjectsIn(delta['tool_calls'])[0] : undefined;
     if (call === undefined) {
       yield* flush();
       yield frame;
     } else if (pending === undefined || pending.call['index'] !== call['index']) {
       yield* flush();
-      pending = { frame, chunk, call, args: textOf(argumentsOf(call)) };
+      pending = { frame, chunk, call, args: rehearsalText(faultyArgumentsOf(call)) };
     } else {
-      pending.args += textOf(argumentsOf(call));
+      pending.args += rehearsalText(faultyArgumentsOf(call));
     }
   }
   yield* flush();
 }
 
-function isUsage({ kind, data }: Frame): boolean {
+function isUsageFrameOfFault({ kind, data }: Frame): boolean {
   return kind === 'other' && data.includes('"usage":{');
 }
 
-function* without(frames: Iterable<Frame>, drop: (frame: Frame) => boolean): Generator<Frame> {
+function* faultWithoutFrames(frames: Iterable<Frame>, drop: (frame: Frame) => boolean): Generator<Frame> {
   for (const frame of frames) if (!drop(frame)) yield frame;
 }
 
-function* usageAnyway(frames: Iterable<Frame>, { usage }: Reply): Generator<Frame> {
+function* faultWithUsageAnyway(frames: Iterable<Frame>, { usage }: Reply): Generator<Frame> {
   const prompt = usage.input + usage.cacheRead + usage.cacheWrite;
   const total = { prompt_tokens: prompt, completion_tokens: usage.output, total_tokens: prompt + usage.output };
   let last: Frame | undefined;
-  for (const frame of without(frames, isUsage)) {
+  for (const frame of faultWithoutFrames(frames, isUsageFrameOfFault)) {
     if (frame.kind === 'end' && last !== undefined)
-      yield* changed([last], (_, chunk) => ({
+      yield* faultChangingFrames([last], (_, chunk) => ({
         ...chunk,
         choices: [{ index: 0, delta: {}, logprobs: null, finish_reason: null }],
         usage: total,
@@ -183,23 +203,27 @@ function* usageAnyway(frames: Iterable<Frame>, { usage }: Reply): Generator<Fram
   }
 }
 
-function* thinking(frames: Iterable<Frame>, reply: Reply, delta: (text: string) => JsonObject): Generator<Frame> {
+function* faultWithThinking(
+  frames: Iterable<Frame>,
+  reply: Reply,
+  delta: (text: string) => JsonObject,
+): Generator<Frame> {
   const text = reply.parts.map((part) => (part.type === 'thinking' ? part.text : '')).join('');
   for (const frame of frames) {
     yield frame;
     if (frame.kind === 'start' && text !== '')
-      yield* changed([{ ...frame, kind: 'content' }], (_, chunk) => ({
+      yield* faultChangingFrames([{ ...frame, kind: 'content' }], (_, chunk) => ({
         ...chunk,
         choices: [{ index: 0, delta: delta(text), logprobs: null, finish_reason: null }],
       }));
   }
 }
 
-function* nullDeltas(frames: Iterable<Frame>): Generator<Frame> {
+function* faultWithNullDeltas(frames: Iterable<Frame>): Generator<Frame> {
   for (const frame of frames) {
     yield frame;
     if (frame.kind === 'start')
-      yield* changed([{ ...frame, kind: 'other' }], (_, chunk) => ({
+      yield* faultChangingFrames([{ ...frame, kind: 'other' }], (_, chunk) => ({
         ...chunk,
         choices: [{ index: 0, delta: null, logprobs: null, finish_reason: null }],
       }));

@@ -1,8 +1,8 @@
 // Faults in what the model says: odd arguments, names, ids and stop reasons.
 
-import { isObject, type Json } from '../json.ts';
-import { sealOf } from '../answer/seal.ts';
-import { type Pieces, type Reply, type ReplyPart, type Stop, slices } from '../wire/wire.ts';
+import { isRehearsalObject, type Json } from '../json.ts';
+import { sealOfAnswer } from '../answer/seal.ts';
+import { type Pieces, type Reply, type ReplyPart, type Stop, wireTextSlices } from '../wire/wire.ts';
 import type { FaultName } from './fault.ts';
 
 type CallPart = Extract<ReplyPart, { type: 'call' }>;
@@ -10,52 +10,57 @@ type CallPart = Extract<ReplyPart, { type: 'call' }>;
 export function spoilContent(reply: Reply, fault: FaultName): Reply {
   switch (fault) {
     case 'args-empty':
-      return eachCall(reply, () => ({ wireArgs: '' }));
+      return spoilEachCall(reply, () => ({ wireArgs: '' }));
     case 'args-null':
-      return eachCall(reply, () => ({ wireArgs: null, args: null }));
+      return spoilEachCall(reply, () => ({ wireArgs: null, args: null }));
     case 'args-object':
-      return eachCall(reply, ({ args }) => ({ wireArgs: args }));
+      return spoilEachCall(reply, ({ args }) => ({ wireArgs: args }));
     case 'args-double':
-      return eachCall(reply, ({ args }) => ({
+      return spoilEachCall(reply, ({ args }) => ({
         wireArgs: JSON.stringify(JSON.stringify(args)),
         args: JSON.stringify(args),
       }));
     case 'args-garbage':
-      return eachCall(reply, ({ args }) => ({ wireArgs: `${JSON.stringify(args)}}} and so on` }));
+      return spoilEachCall(reply, ({ args }) => ({ wireArgs: `${JSON.stringify(args)}}} and so on` }));
     case 'args-glued':
-      return eachCall(reply, ({ args }) => ({ wireArgs: JSON.stringify(args).repeat(2) }));
+      return spoilEachCall(reply, ({ args }) => ({ wireArgs: JSON.stringify(args).repeat(2) }));
     case 'args-nul':
-      return eachCall(reply, ({ args }) => ({ args: withNul(args), wireArgs: JSON.stringify(withNul(args)) }));
+      return spoilEachCall(reply, ({ args }) => ({
+        args: faultWithNul(args),
+        wireArgs: JSON.stringify(faultWithNul(args)),
+      }));
     case 'args-not-json':
-      return eachCall(reply, ({ args }) => ({ wireArgs: JSON.stringify(args).replaceAll('"', '').slice(0, -1) }));
+      return spoilEachCall(reply, ({ args }) => ({ wireArgs: JSON.stringify(args).replaceAll('"', '').slice(0, -1) }));
     case 'name-case':
-      return eachCall(reply, ({ name }) => ({ name: name.toUpperCase() }));
+      return spoilEachCall(reply, ({ name }) => ({ name: name.toUpperCase() }));
     case 'name-prefix':
-      return eachCall(reply, ({ name }) => ({ name: `functions.${name}` }));
+      return spoilEachCall(reply, ({ name }) => ({ name: `functions.${name}` }));
     case 'name-tail':
-      return eachCall(reply, ({ name }) => ({ name: `${name}<|channel|>commentary` }));
+      return spoilEachCall(reply, ({ name }) => ({ name: `${name}<|channel|>commentary` }));
     case 'name-unknown':
-      return eachCall(reply, ({ name }) => ({ name: `${name}_that_is_not` }));
+      return spoilEachCall(reply, ({ name }) => ({ name: `${name}_that_is_not` }));
     case 'same-ids':
-      return eachCall(reply, (_, first) => ({ id: first.id }));
+      return spoilEachCall(reply, (_, first) => ({ id: first.id }));
     case 'reused-ids':
-      return eachCall(reply, (_, __, index) => ({ id: `call_reused_${index}` }));
+      return spoilEachCall(reply, (_, __, index) => ({ id: `call_reused_${index}` }));
     case 'odd-ids':
-      return eachCall(reply, (_, __, index) => ({ id: `call:${index}|${'x'.repeat(80)}` }));
+      return spoilEachCall(reply, (_, __, index) => ({ id: `call:${index}|${'x'.repeat(80)}` }));
     case 'empty':
       return { ...reply, parts: [], stop: 'end' };
     case 'thinking-only':
-      return { ...reply, parts: [thinkingOf(reply)], stop: 'end' };
+      return { ...reply, parts: [faultyThinkingOf(reply)], stop: 'end' };
     case 'pause':
       // Only tools of the server pause an answer; calls for the client end it.
       return { ...reply, parts: reply.parts.filter(({ type }) => type !== 'call'), stop: 'pause' };
     case 'refusal':
       return { ...reply, parts: reply.parts.filter(({ type }) => type === 'text'), stop: 'refusal' };
     case 'length':
-      return { ...reply, parts: cutText(reply.parts), stop: 'length' };
+      return { ...reply, parts: faultCutText(reply.parts), stop: 'length' };
     case 'length-in-args':
       return {
-        ...eachCall(reply, ({ wireArgs }) => ({ wireArgs: typeof wireArgs === 'string' ? half(wireArgs) : wireArgs })),
+        ...spoilEachCall(reply, ({ wireArgs }) => ({
+          wireArgs: typeof wireArgs === 'string' ? halfOfFaultText(wireArgs) : wireArgs,
+        })),
         stop: 'length',
       };
     default:
@@ -68,7 +73,10 @@ const STOPS: Readonly<Partial<Record<FaultName, Stop>>> = {
   'context-window': 'context',
 };
 
-function eachCall(reply: Reply, change: (call: CallPart, first: CallPart, index: number) => Partial<CallPart>): Reply {
+function spoilEachCall(
+  reply: Reply,
+  change: (call: CallPart, first: CallPart, index: number) => Partial<CallPart>,
+): Reply {
   const calls = reply.parts.filter((part): part is CallPart => part.type === 'call');
   const first = calls[0];
   if (first === undefined) return reply;
@@ -80,31 +88,37 @@ function eachCall(reply: Reply, change: (call: CallPart, first: CallPart, index:
   };
 }
 
-function withNul(args: Json): Json {
-  if (!isObject(args)) return args;
+function faultWithNul(args: Json): Json {
+  if (!isRehearsalObject(args)) return args;
   return Object.fromEntries(
     Object.entries(args).map(([key, value]) => [key, typeof value === 'string' ? `${value}\0` : value]),
   );
 }
 
-function thinkingOf(reply: Reply): ReplyPart {
-  return reply.parts.find(({ type }) => type === 'thinking') ?? { type: 'thinking', text: 'Hm.', seal: sealOf('Hm.') };
+function faultyThinkingOf(reply: Reply): ReplyPart {
+  return (
+    reply.parts.find(({ type }) => type === 'thinking') ?? { type: 'thinking', text: 'Hm.', seal: sealOfAnswer('Hm.') }
+  );
 }
 
 /** Nothing follows the text that the limit cut off. */
-function cutText(parts: readonly ReplyPart[]): readonly ReplyPart[] {
+function faultCutText(parts: readonly ReplyPart[]): readonly ReplyPart[] {
   const end = parts.findIndex(({ type }) => type === 'text');
-  return end === -1 ? parts : [...parts.slice(0, end), ...parts.slice(end, end + 1).map(halfText)];
+  return end === -1 ? parts : [...parts.slice(0, end), ...parts.slice(end, end + 1).map(faultHalfText)];
 }
 
-function halfText(part: ReplyPart): ReplyPart {
+function faultHalfText(part: ReplyPart): ReplyPart {
   if (part.type !== 'text') return part;
-  const text = half(part.pieces.whole());
-  const pieces: Pieces = { whole: () => text, each: () => slices(text, 16), tokens: Math.ceil(part.pieces.tokens / 2) };
+  const text = halfOfFaultText(part.pieces.whole());
+  const pieces: Pieces = {
+    whole: () => text,
+    each: () => wireTextSlices(text, 16),
+    tokens: Math.ceil(part.pieces.tokens / 2),
+  };
   return { type: 'text', pieces };
 }
 
 /** Splits no surrogate pair, or the text could not be encoded. */
-function half(text: string): string {
+function halfOfFaultText(text: string): string {
   return text.slice(0, Math.ceil(text.length / 2)).replace(/[\uD800-\uDBFF]$/, '');
 }

@@ -32,7 +32,7 @@ const OPENAI_TYPES: Readonly<Record<number, readonly [type: string, message: str
 };
 
 /** The error that an API gives with a status, unless the fault says otherwise. */
-export function statusRefusal(api: Api, { status, type, message, code, headers, body }: StatusFault): Refusal {
+export function refusalByStatusFault(api: Api, { status, type, message, code, headers, body }: StatusFault): Refusal {
   const unknown: readonly [string, string] = [
     api === 'anthropic' ? 'api_error' : 'server_error',
     'Internal server error',

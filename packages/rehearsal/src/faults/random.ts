@@ -1,7 +1,7 @@
 // Reproducible pseudo-random numbers.
 
 /** Numbers in [0, 1), by Marsaglia's xorshift on 32 bits. */
-export function randomFrom(seed: number): () => number {
+export function randomForFaults(seed: number): () => number {
   // Zero would stay zero, and small seeds would begin alike.
   let state = (Math.imul(seed, 2_654_435_761) ^ 0x9e3779b9) | 0 || 1;
   return () => {

@@ -1,6 +1,6 @@
 // Faults in the stream of an answer: it breaks, stalls, or sends unexpected events.
 
-import { isObject, type Json, type JsonObject } from '../json.ts';
+import { isRehearsalObject, type Json, type JsonObject } from '../json.ts';
 import type { Step } from '../transport.ts';
 import type { Frame, Wire } from '../wire/wire.ts';
 import type { After, Fault, StreamFault } from './fault.ts';
@@ -14,49 +14,56 @@ const FAR_INDEX = 99;
 export function spoilStream(frames: Iterable<Frame>, fault: Fault, wire: Wire): Iterable<Step> {
   switch (fault.fault) {
     case 'error-event':
-      return breaking(frames, fault, () => [wire.errorFrame(streamError(wire, fault)), { kind: 'close', how: 'end' }]);
+      return faultBreakingStream(frames, fault, () => [
+        wire.errorFrame(faultStreamError(wire, fault)),
+        { kind: 'close', how: 'end' },
+      ]);
     case 'failed':
-      return failing(frames, fault);
+      return faultFailingStream(frames, fault);
     case 'cut':
     case 'reset':
-      return breaking(frames, fault, () => [{ kind: 'close', how: fault.fault === 'cut' ? 'end' : 'reset' }]);
+      return faultBreakingStream(frames, fault, () => [
+        { kind: 'close', how: fault.fault === 'cut' ? 'end' : 'reset' },
+      ]);
     case 'silence':
-      return breaking(frames, fault, () => [{ kind: 'forever' }]);
+      return faultBreakingStream(frames, fault, () => [{ kind: 'forever' }]);
     case 'pings-only':
     case 'comments-only':
-      return breaking(frames, fault, () => keepAlive(fault, wire));
+      return faultBreakingStream(frames, fault, () => faultKeepAlive(fault, wire));
     case 'endless-line':
-      return breaking(frames, fault, () => endless(fault.bytes ?? ENDLESS_BYTES));
+      return faultBreakingStream(frames, fault, () => endlessFaultStream(fault.bytes ?? ENDLESS_BYTES));
     case 'huge-event':
-      return inserted(frames, fault.after ?? 1, () => [
+      return faultInsertedInStream(frames, fault.after ?? 1, () => [
         { kind: 'text', text: `data: {"type":"padding","pad":"${'x'.repeat(fault.bytes ?? HUGE_BYTES)}"}\n\n` },
       ]);
     case 'not-json':
-      return inserted(frames, fault.after ?? 1, ({ event }) => [
+      return faultInsertedInStream(frames, fault.after ?? 1, ({ event }) => [
         { kind: 'other', data: '{"type": oops', ...(event !== undefined && { event }) },
       ]);
     case 'unknown-events':
-      return inserted(frames, 0, () => [mystery(wire)]);
+      return faultInsertedInStream(frames, 0, () => [mysteryFaultFrame(wire)]);
     case 'no-end':
-      return filtered(frames, ({ kind }) => kind !== 'end');
+      return faultFilteringFrames(frames, ({ kind }) => kind !== 'end');
     case 'after-end':
-      return repeatedAtEnd(frames);
+      return faultRepeatedAtEnd(frames);
     case 'second-start':
-      return secondStart(frames);
+      return faultSecondStart(frames);
     case 'empty-output':
-      return changed(frames, ({ kind }, value) =>
-        kind === 'end' && isObject(value['response'])
+      return faultChangingFrames(frames, ({ kind }, value) =>
+        kind === 'end' && isRehearsalObject(value['response'])
           ? { ...value, response: { ...value['response'], output: [] } }
           : value,
       );
     case 'index-gaps':
-      return changed(frames, (_, value) =>
+      return faultChangingFrames(frames, (_, value) =>
         typeof value['index'] === 'number' ? { ...value, index: value['index'] * 3 + 1 } : value,
       );
     case 'unknown-block':
-      return inserted(frames, 1, (frame) => [...changed([frame], (_, value) => ({ ...value, index: FAR_INDEX }))]);
+      return faultInsertedInStream(frames, 1, (frame) => [
+        ...faultChangingFrames([frame], (_, value) => ({ ...value, index: FAR_INDEX })),
+      ]);
     case 'interleaved-blocks':
-      return interleaved(frames);
+      return faultInterleavingFrames(frames);
     default:
       return frames;
   }
@@ -65,15 +72,15 @@ export function spoilStream(frames: Iterable<Frame>, fault: Fault, wire: Wire): 
 type Insertion = (next: Frame) => Iterable<Step>;
 
 /** The frames up to a point, then replacements. */
-function* breaking(frames: Iterable<Frame>, { after = 1 }: StreamFault, what: Insertion): Generator<Step> {
-  for (const step of marked(frames, after)) {
+function* faultBreakingStream(frames: Iterable<Frame>, { after = 1 }: StreamFault, what: Insertion): Generator<Step> {
+  for (const step of markFaultInStream(frames, after)) {
     if (step.due) return yield* what(step.frame);
     yield step.frame;
   }
 }
 
-function* inserted(frames: Iterable<Frame>, after: After, what: Insertion): Generator<Step> {
-  for (const { due, frame } of marked(frames, after)) {
+function* faultInsertedInStream(frames: Iterable<Frame>, after: After, what: Insertion): Generator<Step> {
+  for (const { due, frame } of markFaultInStream(frames, after)) {
     if (due) yield* what(frame);
     yield frame;
   }
@@ -83,7 +90,10 @@ function* inserted(frames: Iterable<Frame>, after: After, what: Insertion): Gene
  * `due` is true once, at the frame before which the fault happens: the next content, or the stop if there is too
  * little.
  */
-function* marked(frames: Iterable<Frame>, after: After): Generator<{ readonly due: boolean; readonly frame: Frame }> {
+function* markFaultInStream(
+  frames: Iterable<Frame>,
+  after: After,
+): Generator<{ readonly due: boolean; readonly frame: Frame }> {
   let content = 0;
   let pending = true;
   for (const frame of frames) {
@@ -99,7 +109,7 @@ function* marked(frames: Iterable<Frame>, after: After): Generator<{ readonly du
   }
 }
 
-function streamError(wire: Wire, { type, message }: StreamFault): Parameters<Wire['errorFrame']>[0] {
+function faultStreamError(wire: Wire, { type, message }: StreamFault): Parameters<Wire['errorFrame']>[0] {
   if (wire.api === 'anthropic')
     return { status: 200, type: type ?? 'overloaded_error', message: message ?? 'Overloaded' };
   return {
@@ -110,16 +120,16 @@ function streamError(wire: Wire, { type, message }: StreamFault): Parameters<Wir
   };
 }
 
-function* failing(frames: Iterable<Frame>, fault: StreamFault): Generator<Step> {
+function* faultFailingStream(frames: Iterable<Frame>, fault: StreamFault): Generator<Step> {
   let opening: JsonObject = {};
   const watched = function* (): Generator<Frame> {
     for (const frame of frames) {
-      if (frame.kind === 'start') opening = parsed(frame);
+      if (frame.kind === 'start') opening = parseFaultFrame(frame);
       yield frame;
     }
   };
-  yield* breaking(watched(), fault, () => {
-    const response = isObject(opening['response']) ? opening['response'] : {};
+  yield* faultBreakingStream(watched(), fault, () => {
+    const response = isRehearsalObject(opening['response']) ? opening['response'] : {};
     const error = {
       code: fault.type ?? 'server_error',
       message: fault.message ?? 'The server had an error while processing your request.',
@@ -129,7 +139,7 @@ function* failing(frames: Iterable<Frame>, fault: StreamFault): Generator<Step> 
   });
 }
 
-function* keepAlive({ fault, everyMs = KEEP_ALIVE_MS }: StreamFault, wire: Wire): Generator<Step> {
+function* faultKeepAlive({ fault, everyMs = KEEP_ALIVE_MS }: StreamFault, wire: Wire): Generator<Step> {
   const sign: Step =
     wire.api === 'anthropic' && fault === 'pings-only'
       ? { kind: 'other', event: 'ping', data: '{"type":"ping"}' }
@@ -140,14 +150,14 @@ function* keepAlive({ fault, everyMs = KEEP_ALIVE_MS }: StreamFault, wire: Wire)
   }
 }
 
-function* endless(bytes: number): Generator<Step> {
+function* endlessFaultStream(bytes: number): Generator<Step> {
   yield { kind: 'text', text: 'data: {"type":"' };
   const piece: Step = { kind: 'text', text: 'x'.repeat(ENDLESS_PIECE_BYTES) };
   for (let sent = 0; sent < bytes; sent += ENDLESS_PIECE_BYTES) yield piece;
   yield { kind: 'close', how: 'end' };
 }
 
-function mystery(wire: Wire): Frame {
+function mysteryFaultFrame(wire: Wire): Frame {
   switch (wire.api) {
     case 'anthropic':
       return {
@@ -166,11 +176,11 @@ function mystery(wire: Wire): Frame {
   }
 }
 
-function* filtered(frames: Iterable<Frame>, keep: (frame: Frame) => boolean): Generator<Frame> {
+function* faultFilteringFrames(frames: Iterable<Frame>, keep: (frame: Frame) => boolean): Generator<Frame> {
   for (const frame of frames) if (keep(frame)) yield frame;
 }
 
-function* repeatedAtEnd(frames: Iterable<Frame>): Generator<Frame> {
+function* faultRepeatedAtEnd(frames: Iterable<Frame>): Generator<Frame> {
   let last: Frame | undefined;
   for (const frame of frames) {
     if (frame.kind === 'content') last = frame;
@@ -179,7 +189,7 @@ function* repeatedAtEnd(frames: Iterable<Frame>): Generator<Frame> {
   if (last !== undefined) yield last;
 }
 
-function* secondStart(frames: Iterable<Frame>): Generator<Step> {
+function* faultSecondStart(frames: Iterable<Frame>): Generator<Step> {
   let start: Frame | undefined;
   const watched = function* (): Generator<Frame> {
     for (const frame of frames) {
@@ -187,23 +197,25 @@ function* secondStart(frames: Iterable<Frame>): Generator<Step> {
       yield frame;
     }
   };
-  yield* inserted(watched(), 1, () => (start === undefined ? [] : [start]));
+  yield* faultInsertedInStream(watched(), 1, () => (start === undefined ? [] : [start]));
 }
 
-export function* changed(
+export function* faultChangingFrames(
   frames: Iterable<Frame>,
   change: (frame: Frame, value: JsonObject) => JsonObject,
 ): Generator<Frame> {
   for (const frame of frames)
-    yield frame.data.startsWith('{') ? { ...frame, data: JSON.stringify(change(frame, parsed(frame))) } : frame;
+    yield frame.data.startsWith('{')
+      ? { ...frame, data: JSON.stringify(change(frame, parseFaultFrame(frame))) }
+      : frame;
 }
 
 /** All blocks are started, then their deltas come in turns, then all are stopped. */
-function* interleaved(frames: Iterable<Frame>): Generator<Frame> {
+function* faultInterleavingFrames(frames: Iterable<Frame>): Generator<Frame> {
   const blocks: Frame[][] = [];
   const tail: Frame[] = [];
   for (const frame of frames) {
-    const index = parsed(frame)['index'];
+    const index = parseFaultFrame(frame)['index'];
     if (typeof index === 'number') (blocks[index] ??= []).push(frame);
     else if (blocks.length === 0) yield frame;
     else tail.push(frame);
@@ -216,7 +228,7 @@ function* interleaved(frames: Iterable<Frame>): Generator<Frame> {
   yield* tail;
 }
 
-function parsed(frame: Frame): JsonObject {
+function parseFaultFrame(frame: Frame): JsonObject {
   const value: Json = frame.data.startsWith('{') ? JSON.parse(frame.data) : {};
-  return isObject(value) ? value : {};
+  return isRehearsalObject(value) ? value : {};
 }

@@ -1,7 +1,7 @@
 // An MCP server that misbehaves, for tests of clients: one fault per start. It speaks JSON lines by hand, because a
 // library would not let it.
 
-import { isObject, type Json, type JsonObject } from '../json.ts';
+import { isRehearsalObject, type Json, type JsonObject } from '../json.ts';
 
 export type HostileFault =
   | 'none'
@@ -33,7 +33,7 @@ const EVIL = '^(a+)+$';
 const SIMPLE: JsonObject = { type: 'object', properties: { text: { type: 'string' } } };
 
 /** Returns the reader of its input, which is called with each line. */
-export function hostileServer(fault: HostileFault, world: HostileWorld): (line: string) => void {
+export function startHostileMcpServer(fault: HostileFault, world: HostileWorld): (line: string) => void {
   const server = new HostileServer(fault, world);
   if (fault === 'stillborn') {
     world.complain('cannot find the database\n');
@@ -57,9 +57,9 @@ class HostileServer {
   read({ id = null, method, params }: JsonObject): void {
     if (this.#fault === 'mute') return;
     if (method === undefined) return void (this.#fault === 'asks' && this.#ask());
-    if (method === 'initialize') return this.#answer(id, greeting());
+    if (method === 'initialize') return this.#answer(id, hostileMcpGreeting());
     if (method === 'notifications/initialized' && this.#fault === 'restless') return this.#tellChange();
-    if (method === 'tools/list') return this.#answer(id, { tools: toolsOf(this.#fault, this.#calls) });
+    if (method === 'tools/list') return this.#answer(id, { tools: toolsOfHostileServer(this.#fault, this.#calls) });
     if (method === 'tools/call') return this.#call(id, params as JsonObject);
     if (id !== null) this.#send({ id, error: { code: -32601, message: 'no such method' } });
   }
@@ -126,7 +126,7 @@ class HostileServer {
   }
 
   #flood(meta: Json | undefined): void {
-    const token = isObject(meta) ? (meta['progressToken'] ?? 0) : 0;
+    const token = isRehearsalObject(meta) ? (meta['progressToken'] ?? 0) : 0;
     const params = { progressToken: token, progress: this.#calls++, message: 'still at it' };
     for (let at = 0; at < 500; at++) this.#send({ method: 'notifications/progress', params });
     setTimeout(() => this.#flood(meta), 1);
@@ -140,7 +140,7 @@ const ODD_CONTENT: Json = [
   { type: 'image', mimeType: 'text/html', data: '<' },
 ];
 
-function greeting(): Json {
+function hostileMcpGreeting(): Json {
   return {
     protocolVersion: '2025-11-25',
     capabilities: { tools: { listChanged: true } },
@@ -148,7 +148,7 @@ function greeting(): Json {
   };
 }
 
-function toolsOf(fault: HostileFault, calls: number): Json {
+function toolsOfHostileServer(fault: HostileFault, calls: number): Json {
   const good = { name: 'go', description: 'Does it.', inputSchema: SIMPLE, annotations: { readOnlyHint: true } };
   const pattern = { type: 'object', properties: { text: { type: 'string', pattern: EVIL } } };
   switch (fault) {
@@ -170,7 +170,7 @@ function toolsOf(fault: HostileFault, calls: number): Json {
           inputSchema: { type: 'object', properties: { a: { $ref: 'https://evil.example/x' } } },
         },
         { ...good, name: 'top-any-of', inputSchema: { type: 'object', anyOf: [] } },
-        { ...good, name: 'deep', inputSchema: nested(200) },
+        { ...good, name: 'deep', inputSchema: nestedHostileSchema(200) },
         { ...good, description: 'y'.repeat(200_000) },
         good,
       ];
@@ -179,6 +179,6 @@ function toolsOf(fault: HostileFault, calls: number): Json {
   }
 }
 
-function nested(depth: number): JsonObject {
-  return depth === 0 ? { type: 'object' } : { type: 'object', properties: { a: nested(depth - 1) } };
+function nestedHostileSchema(depth: number): JsonObject {
+  return depth === 0 ? { type: 'object' } : { type: 'object', properties: { a: nestedHostileSchema(depth - 1) } };
 }

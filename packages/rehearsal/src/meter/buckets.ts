@@ -14,11 +14,11 @@ export type Limiter = {
   readonly headers: (api: Api) => Readonly<Record<string, string>>;
 };
 
-export function limiter(limits: RateLimits): Limiter {
+export function meterRateLimits(limits: RateLimits): Limiter {
   const { windowMs = WINDOW_MS, concurrency = Infinity } = limits;
-  const requests = bucket(limits.requests, windowMs);
-  const input = bucket(limits.inputTokens, windowMs);
-  const output = bucket(limits.outputTokens, windowMs);
+  const requests = meterBucket(limits.requests, windowMs);
+  const input = meterBucket(limits.inputTokens, windowMs);
+  const output = meterBucket(limits.outputTokens, windowMs);
 
   const headers: Limiter['headers'] = (api) => {
     const named: readonly (readonly [string, Bucket | undefined])[] =
@@ -32,11 +32,13 @@ export function limiter(limits: RateLimits): Limiter {
             ['requests', requests],
             ['tokens', input],
           ];
-    return Object.fromEntries(named.flatMap(([name, one]) => (one === undefined ? [] : describe(api, name, one))));
+    return Object.fromEntries(
+      named.flatMap(([name, one]) => (one === undefined ? [] : describeMeterBucket(api, name, one))),
+    );
   };
   const refuse = (api: Api, excess: Excess): Refusal => ({
-    ...exceeded(api, excess),
-    headers: { ...headers(api), ...waitHeaders(api, excess.waitMs) },
+    ...meterLimitExceeded(api, excess),
+    headers: { ...headers(api), ...meterWaitHeaders(api, excess.waitMs) },
   });
 
   return {
@@ -71,7 +73,7 @@ type Bucket = {
   readonly take: (amount: number) => void;
 };
 
-function bucket(capacity: number | undefined, windowMs: number): Bucket | undefined {
+function meterBucket(capacity: number | undefined, windowMs: number): Bucket | undefined {
   if (capacity === undefined) return undefined;
   const perMs = capacity / windowMs;
   let level = capacity;
@@ -92,7 +94,7 @@ function bucket(capacity: number | undefined, windowMs: number): Bucket | undefi
   };
 }
 
-function describe(api: Api, name: string, one: Bucket): readonly (readonly [string, string])[] {
+function describeMeterBucket(api: Api, name: string, one: Bucket): readonly (readonly [string, string])[] {
   const remaining = String(Math.max(0, Math.floor(one.level())));
   const fullMs = one.waitMs(one.capacity);
   if (api === 'anthropic')
@@ -104,18 +106,18 @@ function describe(api: Api, name: string, one: Bucket): readonly (readonly [stri
   return [
     [`x-ratelimit-limit-${name}`, String(one.capacity)],
     [`x-ratelimit-remaining-${name}`, remaining],
-    [`x-ratelimit-reset-${name}`, duration(fullMs)],
+    [`x-ratelimit-reset-${name}`, meterDuration(fullMs)],
   ];
 }
 
 /** Formats such as `6m0s`, `1.5s` and `120ms`. */
-function duration(ms: number): string {
+function meterDuration(ms: number): string {
   if (ms < 1_000) return `${Math.ceil(ms)}ms`;
   const seconds = Math.ceil(ms) / 1_000;
   return seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m${Math.round(seconds % 60)}s`;
 }
 
-function waitHeaders(api: Api, waitMs: number): Readonly<Record<string, string>> {
+function meterWaitHeaders(api: Api, waitMs: number): Readonly<Record<string, string>> {
   const seconds = String(Math.ceil(waitMs / 1_000));
   return api === 'anthropic'
     ? { 'retry-after': seconds }
@@ -124,7 +126,7 @@ function waitHeaders(api: Api, waitMs: number): Readonly<Record<string, string>>
 
 type Excess = { readonly what: string; readonly limit: number; readonly waitMs: number };
 
-function exceeded(api: Api, { what, limit, waitMs }: Excess): Refusal {
+function meterLimitExceeded(api: Api, { what, limit, waitMs }: Excess): Refusal {
   if (api === 'anthropic') {
     const message =
       what === 'concurrent connections'
@@ -137,6 +139,6 @@ function exceeded(api: Api, { what, limit, waitMs }: Excess): Refusal {
     status: 429,
     type,
     code: 'rate_limit_exceeded',
-    message: `Rate limit reached on ${what} per min: Limit ${limit}. Please try again in ${duration(waitMs)}.`,
+    message: `Rate limit reached on ${what} per min: Limit ${limit}. Please try again in ${meterDuration(waitMs)}.`,
   };
 }

@@ -12,9 +12,9 @@
 // moment do not find each other's.
 
 import { createHash } from 'node:crypto';
-import { isObject, objectsIn, textOf, type Json, type JsonObject } from '../json.ts';
+import { isRehearsalObject, rehearsalObjectsIn, rehearsalText, type Json, type JsonObject } from '../json.ts';
 import type { CacheSettings } from '../script.ts';
-import { tokensIn, wordsIn } from './tokens.ts';
+import { meterTokensIn, meterWordsIn } from './tokens.ts';
 import type { Api, TokenCounts } from '../wire/wire.ts';
 
 const TOKENS_MIN = 1_024;
@@ -34,7 +34,7 @@ export type Prompt = {
 
 export type PromptCache = (api: Api, body: JsonObject) => Prompt;
 
-export function promptCache({
+export function meterPromptCache({
   enabled = true,
   tokensMin = TOKENS_MIN,
   lookbackBlocks = LOOKBACK_BLOCKS,
@@ -51,8 +51,8 @@ export function promptCache({
     },
   };
   return (api, body) => {
-    if (!enabled) return uncached(tokensIn(promptOf(api, body)));
-    return api === 'anthropic' ? byBlocks(body, store, lookbackBlocks) : bySteps(api, body, store);
+    if (!enabled) return uncachedByMeter(meterTokensIn(meteredPrompt(api, body)));
+    return api === 'anthropic' ? meterCacheByBlocks(body, store, lookbackBlocks) : meterCacheBySteps(api, body, store);
   };
 }
 
@@ -62,7 +62,7 @@ type Store = {
   readonly keep: (key: string, ttlMs: number) => void;
 };
 
-function uncached(tokens: number): Prompt {
+function uncachedByMeter(tokens: number): Prompt {
   return { counts: { input: tokens, cacheRead: 0, cacheWrite: 0 }, tokens, begin: () => undefined };
 }
 
@@ -70,14 +70,18 @@ function uncached(tokens: number): Prompt {
 
 type CacheBlock = { readonly value: JsonObject; readonly mark: Json | undefined; readonly salt: string };
 
-function byBlocks(body: JsonObject, store: Store, lookbackBlocks: number): Prompt {
+function meterCacheByBlocks(body: JsonObject, store: Store, lookbackBlocks: number): Prompt {
   const rows: { readonly key: string; readonly tokens: number; readonly ttlMs: number | undefined }[] = [];
-  let key = textOf(body['model']);
+  let key = rehearsalText(body['model']);
   let tokens = 0;
-  for (const { value, mark, salt } of blocksOf(body)) {
-    key = hash(key, `${salt}${JSON.stringify(value)}`);
-    tokens += tokensIn(value);
-    rows.push({ key, tokens, ttlMs: isObject(mark) ? (mark['ttl'] === '1h' ? LONG_TTL_MS : TTL_MS) : undefined });
+  for (const { value, mark, salt } of meteredCacheBlocks(body)) {
+    key = meterCacheHash(key, `${salt}${JSON.stringify(value)}`);
+    tokens += meterTokensIn(value);
+    rows.push({
+      key,
+      tokens,
+      ttlMs: isRehearsalObject(mark) ? (mark['ttl'] === '1h' ? LONG_TTL_MS : TTL_MS) : undefined,
+    });
   }
   const marked = rows.flatMap((row, index) =>
     row.ttlMs !== undefined && row.tokens >= store.tokensMin ? [{ ...row, ttlMs: row.ttlMs, index }] : [],
@@ -96,41 +100,44 @@ function byBlocks(body: JsonObject, store: Store, lookbackBlocks: number): Promp
   };
 }
 
-function blocksOf(body: JsonObject): readonly CacheBlock[] {
+function meteredCacheBlocks(body: JsonObject): readonly CacheBlock[] {
   const block = (value: JsonObject, salt: string): CacheBlock => {
     const { cache_control: mark, ...rest } = value;
     return { value: rest, mark, salt };
   };
   const texts = (content: Json | undefined): readonly JsonObject[] =>
-    typeof content === 'string' ? [{ type: 'text', text: content }] : objectsIn(content);
+    typeof content === 'string' ? [{ type: 'text', text: content }] : rehearsalObjectsIn(content);
   // These two settings change how messages are read, so only the messages' part of the cache is lost.
   const manner = JSON.stringify([body['tool_choice'] ?? null, body['thinking'] ?? null]);
   const all = [
-    ...objectsIn(body['tools']).map((tool) => block(tool, 'tool')),
+    ...rehearsalObjectsIn(body['tools']).map((tool) => block(tool, 'tool')),
     ...texts(body['system']).map((text) => block(text, 'system')),
-    ...objectsIn(body['messages']).flatMap((message) =>
-      texts(message['content']).map((part) => block(part, `${textOf(message['role'])}${manner}`)),
+    ...rehearsalObjectsIn(body['messages']).flatMap((message) =>
+      texts(message['content']).map((part) => block(part, `${rehearsalText(message['role'])}${manner}`)),
     ),
   ];
   // A mark on the whole request stands for a mark on its last block.
   const last = all.at(-1);
-  return isObject(body['cache_control']) && last !== undefined
+  return isRehearsalObject(body['cache_control']) && last !== undefined
     ? [...all.slice(0, -1), { ...last, mark: body['cache_control'] }]
     : all;
 }
 
 // ── openai ────────────────────────────────────────────────────────────────────────────────────
 
-function bySteps(api: Api, body: JsonObject, store: Store): Prompt {
-  const prompt = promptOf(api, body);
-  const tokens = tokensIn(prompt);
-  const text = wordsIn(prompt).join('');
+function meterCacheBySteps(api: Api, body: JsonObject, store: Store): Prompt {
+  const prompt = meteredPrompt(api, body);
+  const tokens = meterTokensIn(prompt);
+  const text = meterWordsIn(prompt).join('');
   const keys: string[] = [];
-  let key = `${textOf(body['model'])} ${JSON.stringify(body['prompt_cache_key'] ?? null)}`;
+  let key = `${rehearsalText(body['model'])} ${JSON.stringify(body['prompt_cache_key'] ?? null)}`;
   let cacheRead = 0;
   const steps = Math.floor(tokens / STEP_TOKENS);
   for (let step = 1; step <= steps; step++) {
-    key = hash(key, text.slice((step - 1) * STEP_TOKENS * CHARS_PER_TOKEN, step * STEP_TOKENS * CHARS_PER_TOKEN));
+    key = meterCacheHash(
+      key,
+      text.slice((step - 1) * STEP_TOKENS * CHARS_PER_TOKEN, step * STEP_TOKENS * CHARS_PER_TOKEN),
+    );
     if (step * STEP_TOKENS < store.tokensMin) continue;
     keys.push(key);
     if (store.has(key)) cacheRead = step * STEP_TOKENS;
@@ -144,7 +151,7 @@ function bySteps(api: Api, body: JsonObject, store: Store): Prompt {
   };
 }
 
-function promptOf(api: Api, body: JsonObject): Json {
+function meteredPrompt(api: Api, body: JsonObject): Json {
   const none: readonly Json[] = [];
   switch (api) {
     case 'anthropic':
@@ -156,6 +163,6 @@ function promptOf(api: Api, body: JsonObject): Json {
   }
 }
 
-function hash(before: string, text: string): string {
+function meterCacheHash(before: string, text: string): string {
   return createHash('sha1').update(before).update(text).digest('base64');
 }

@@ -41,25 +41,25 @@ const MARKINGS = new Set([
 ]);
 const IMAGES = new Set<Json | undefined>(['image', 'image_url', 'input_image']);
 
-export function tokensIn(value: Json | undefined): number {
-  return Math.ceil(wordsIn(value).reduce((sum, text) => sum + codePoints(text), 0) / CODE_POINTS_PER_TOKEN);
+export function meterTokensIn(value: Json | undefined): number {
+  return Math.ceil(meterWordsIn(value).reduce((sum, text) => sum + meterCodePoints(text), 0) / CODE_POINTS_PER_TOKEN);
 }
 
 /** Everything in a value that a model would read, in order. */
-export function wordsIn(value: Json | undefined): readonly string[] {
+export function meterWordsIn(value: Json | undefined): readonly string[] {
   const words: string[] = [];
-  collect(value, words);
+  collectMeterWords(value, words);
   return words;
 }
 
-function collect(value: Json | undefined, words: string[]): void {
+function collectMeterWords(value: Json | undefined, words: string[]): void {
   if (value === undefined || value === null) return;
   if (typeof value !== 'object') words.push(String(value));
-  else if (Array.isArray(value)) for (const item of value) collect(item, words);
-  else collectFields(value as { readonly [key: string]: Json }, words);
+  else if (Array.isArray(value)) for (const item of value) collectMeterWords(item, words);
+  else collectMeterFields(value as { readonly [key: string]: Json }, words);
 }
 
-function collectFields(value: { readonly [key: string]: Json }, words: string[]): void {
+function collectMeterFields(value: { readonly [key: string]: Json }, words: string[]): void {
   if (IMAGES.has(value['type'])) {
     words.push(JSON.stringify(value).slice(0, IMAGE_CODE_POINTS).padEnd(IMAGE_CODE_POINTS));
     return;
@@ -67,11 +67,11 @@ function collectFields(value: { readonly [key: string]: Json }, words: string[])
   for (const [key, item] of Object.entries(value)) {
     if (MARKINGS.has(key)) continue;
     if (!ENVELOPE.has(key)) words.push(key);
-    collect(item, words);
+    collectMeterWords(item, words);
   }
 }
 
-function codePoints(text: string): number {
+function meterCodePoints(text: string): number {
   let count = text.length;
   for (let index = 0; index < text.length; index++) {
     const unit = text.charCodeAt(index);

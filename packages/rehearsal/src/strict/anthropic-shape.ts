@@ -1,16 +1,23 @@
 // The errors of the Anthropic Messages API for requests of the wrong form.
 
-import { isList, isObject, shown, textOf, type Json, type JsonObject } from '../json.ts';
+import {
+  isRehearsalList,
+  isRehearsalObject,
+  showRehearsalValue,
+  rehearsalText,
+  type Json,
+  type JsonObject,
+} from '../json.ts';
 
 const ID_PATTERN = /^[a-zA-Z0-9_-]+$/;
 const TOOL_NAME_PATTERN = /^[a-zA-Z0-9_-]{1,128}$/;
 
-const REQUEST_KEYS = keys(
+const REQUEST_KEYS = strictKeys(
   'max_tokens messages model cache_control container context_management diagnostics inference_geo mcp_servers metadata',
   'output_config service_tier speed stop_sequences stream system temperature thinking tool_choice tools top_k top_p',
   'user_profile_id workspace_id',
 );
-const TOOL_KEYS = keys(
+const TOOL_KEYS = strictKeys(
   'input_schema name allowed_callers cache_control defer_loading description eager_input_streaming input_examples',
   'strict type',
 );
@@ -19,66 +26,66 @@ const BLOCK_KEYS: Readonly<Record<string, ReadonlySet<string> | undefined>> = {
   bash_code_execution_tool_result: undefined,
   code_execution_tool_result: undefined,
   container_upload: undefined,
-  document: keys('source type cache_control citations context title'),
-  image: keys('source type cache_control transformations'),
-  redacted_thinking: keys('data type'),
+  document: strictKeys('source type cache_control citations context title'),
+  image: strictKeys('source type cache_control transformations'),
+  redacted_thinking: strictKeys('data type'),
   search_result: undefined,
   server_tool_use: undefined,
-  text: keys('text type cache_control citations'),
+  text: strictKeys('text type cache_control citations'),
   text_editor_code_execution_tool_result: undefined,
-  thinking: keys('signature thinking type'),
-  tool_result: keys('tool_use_id type cache_control content is_error toolset_name'),
+  thinking: strictKeys('signature thinking type'),
+  tool_result: strictKeys('tool_use_id type cache_control content is_error toolset_name'),
   tool_search_tool_result: undefined,
-  tool_use: keys('id input name type cache_control caller toolset_name'),
+  tool_use: strictKeys('id input name type cache_control caller toolset_name'),
   web_fetch_tool_result: undefined,
   web_search_tool_result: undefined,
 };
 const RESULT_BLOCKS = ['text', 'image', 'search_result', 'document', 'tool_reference'];
 
-export function* shapeProblems(body: JsonObject): Generator<string> {
+export function* strictShapeProblems(body: JsonObject): Generator<string> {
   for (const field of ['model', 'messages', 'max_tokens'])
     if (body[field] === undefined) yield `${field}: Field required`;
-  yield* extras(body, REQUEST_KEYS, '');
+  yield* strictExtraKeys(body, REQUEST_KEYS, '');
   const { max_tokens: outputTokens, messages } = body;
   if (typeof outputTokens !== 'number') yield 'max_tokens: Input should be a valid integer';
   else if (outputTokens < 1) yield 'max_tokens: Input should be greater than or equal to 1';
-  if (!isList(messages)) return yield 'messages: Input should be a valid list';
+  if (!isRehearsalList(messages)) return yield 'messages: Input should be a valid list';
   if (messages.length === 0) yield 'messages: at least one message is required';
-  for (const [index, message] of messages.entries()) yield* messageShape(message, `messages.${index}`);
-  yield* toolShapes(body['tools']);
+  for (const [index, message] of messages.entries()) yield* strictMessageShape(message, `messages.${index}`);
+  yield* strictToolShapes(body['tools']);
 }
 
-function* messageShape(message: Json, at: string): Generator<string> {
-  if (!isObject(message)) return yield `${at}: Input should be a valid dictionary`;
+function* strictMessageShape(message: Json, at: string): Generator<string> {
+  if (!isRehearsalObject(message)) return yield `${at}: Input should be a valid dictionary`;
   const { role, content } = message;
-  yield* extras(message, MESSAGE_KEYS, `${at}.`);
+  yield* strictExtraKeys(message, MESSAGE_KEYS, `${at}.`);
   if (role !== 'user' && role !== 'assistant' && role !== 'system')
-    yield `messages: Unexpected role "${shown(role)}". Allowed roles are "user" or "assistant"`;
+    yield `messages: Unexpected role "${showRehearsalValue(role)}". Allowed roles are "user" or "assistant"`;
   if (content === undefined) yield `${at}.content: Field required`;
   if (typeof content === 'string') return;
-  if (!isList(content)) return yield `${at}.content: Input should be a valid list`;
-  for (const [index, block] of content.entries()) yield* blockShape(block, `${at}.content.${index}`);
+  if (!isRehearsalList(content)) return yield `${at}.content: Input should be a valid list`;
+  for (const [index, block] of content.entries()) yield* strictBlockShape(block, `${at}.content.${index}`);
 }
 
-const MESSAGE_KEYS = keys('role content');
+const MESSAGE_KEYS = strictKeys('role content');
 
-function* blockShape(block: Json, at: string): Generator<string> {
-  if (!isObject(block)) return yield `${at}: Input should be a valid dictionary`;
+function* strictBlockShape(block: Json, at: string): Generator<string> {
+  if (!isRehearsalObject(block)) return yield `${at}: Input should be a valid dictionary`;
   const type = block['type'];
   if (typeof type !== 'string') return yield `${at}.type: Field required`;
-  if (!Object.hasOwn(BLOCK_KEYS, type)) return yield `${at}: ${unknownTag(type, Object.keys(BLOCK_KEYS))}`;
+  if (!Object.hasOwn(BLOCK_KEYS, type)) return yield `${at}: ${strictUnknownTag(type, Object.keys(BLOCK_KEYS))}`;
   const known = BLOCK_KEYS[type];
-  if (known !== undefined) yield* extras(block, known, `${at}.${type}.`);
+  if (known !== undefined) yield* strictExtraKeys(block, known, `${at}.${type}.`);
   const texts = TEXT_FIELDS[type] ?? [];
   for (const field of texts)
     if (typeof block[field] !== 'string')
       yield `${at}.${type}.${field}: ${block[field] === undefined ? 'Field required' : 'Input should be a valid string'}`;
   if (type === 'tool_use') {
-    if (!ID_PATTERN.test(textOf(block['id'])))
+    if (!ID_PATTERN.test(rehearsalText(block['id'])))
       yield `${at}.tool_use.id: String should match pattern '${ID_PATTERN.source}'`;
-    if (!isObject(block['input'])) yield `${at}.tool_use.input: Input should be a valid dictionary`;
+    if (!isRehearsalObject(block['input'])) yield `${at}.tool_use.input: Input should be a valid dictionary`;
   }
-  if (type === 'tool_result') yield* resultShape(block, at);
+  if (type === 'tool_result') yield* strictResultShape(block, at);
 }
 
 const TEXT_FIELDS: Readonly<Record<string, readonly string[]>> = {
@@ -89,33 +96,33 @@ const TEXT_FIELDS: Readonly<Record<string, readonly string[]>> = {
   tool_result: ['tool_use_id'],
 };
 
-function* resultShape(block: JsonObject, at: string): Generator<string> {
+function* strictResultShape(block: JsonObject, at: string): Generator<string> {
   const content = block['content'];
-  if (!ID_PATTERN.test(textOf(block['tool_use_id'])))
+  if (!ID_PATTERN.test(rehearsalText(block['tool_use_id'])))
     yield `${at}.tool_result.tool_use_id: String should match pattern '${ID_PATTERN.source}'`;
-  const empty = content === undefined || content === '' || (isList(content) && content.length === 0);
+  const empty = content === undefined || content === '' || (isRehearsalList(content) && content.length === 0);
   if (empty && block['is_error'] === true) yield `${at}.tool_result: content cannot be empty if \`is_error\` is true`;
-  if (!isList(content)) return;
+  if (!isRehearsalList(content)) return;
   for (const [index, part] of content.entries()) {
-    const type = isObject(part) ? part['type'] : undefined;
+    const type = isRehearsalObject(part) ? part['type'] : undefined;
     if (typeof type !== 'string' || !RESULT_BLOCKS.includes(type))
-      yield `${at}.tool_result.content.${index}: ${unknownTag(shown(type), RESULT_BLOCKS)}`;
+      yield `${at}.tool_result.content.${index}: ${strictUnknownTag(showRehearsalValue(type), RESULT_BLOCKS)}`;
   }
 }
 
-function* toolShapes(tools: Json | undefined): Generator<string> {
+function* strictToolShapes(tools: Json | undefined): Generator<string> {
   if (tools === undefined) return;
-  if (!isList(tools)) return yield 'tools: Input should be a valid list';
+  if (!isRehearsalList(tools)) return yield 'tools: Input should be a valid list';
   const names = new Set<Json | undefined>();
   for (const [index, tool] of tools.entries()) {
-    if (!isObject(tool)) return yield `tools.${index}: Input should be a valid dictionary`;
+    if (!isRehearsalObject(tool)) return yield `tools.${index}: Input should be a valid dictionary`;
     // Tools that the server runs have their own type.
     if (tool['type'] === undefined || tool['type'] === 'custom') {
       const at = `tools.${index}.custom`;
-      yield* extras(tool, TOOL_KEYS, `${at}.`);
-      if (!TOOL_NAME_PATTERN.test(textOf(tool['name'])))
+      yield* strictExtraKeys(tool, TOOL_KEYS, `${at}.`);
+      if (!TOOL_NAME_PATTERN.test(rehearsalText(tool['name'])))
         yield `${at}.name: String should match pattern '${TOOL_NAME_PATTERN.source}'`;
-      if (!isObject(tool['input_schema'])) yield `${at}.input_schema: Field required`;
+      if (!isRehearsalObject(tool['input_schema'])) yield `${at}.input_schema: Field required`;
       else if (tool['input_schema']['type'] !== 'object')
         yield `${at}.input_schema.type: ${tool['input_schema']['type'] === undefined ? 'Field required' : "Input should be 'object'"}`;
     }
@@ -124,14 +131,14 @@ function* toolShapes(tools: Json | undefined): Generator<string> {
   }
 }
 
-function unknownTag(tag: string, expected: readonly string[]): string {
+function strictUnknownTag(tag: string, expected: readonly string[]): string {
   return `Input tag '${tag}' found using 'type' does not match any of the expected tags: ${expected.map((name) => `'${name}'`).join(', ')}`;
 }
 
-function* extras(value: JsonObject, known: ReadonlySet<string>, at: string): Generator<string> {
+function* strictExtraKeys(value: JsonObject, known: ReadonlySet<string>, at: string): Generator<string> {
   for (const key of Object.keys(value)) if (!known.has(key)) yield `${at}${key}: Extra inputs are not permitted`;
 }
 
-function keys(...words: readonly string[]): ReadonlySet<string> {
+function strictKeys(...words: readonly string[]): ReadonlySet<string> {
   return new Set(words.join(' ').split(' '));
 }

@@ -1,16 +1,24 @@
 // The requests that the Anthropic Messages API refuses, with its error messages.
 
-import { isList, isObject, numberOf, objectsIn, textOf, type Json, type JsonObject } from '../json.ts';
-import { isSeal, sealOf } from '../answer/seal.ts';
-import { shapeProblems } from './anthropic-shape.ts';
-import { imageProblems, type PlacedImage } from './images.ts';
+import {
+  isRehearsalList,
+  isRehearsalObject,
+  rehearsalNumber,
+  rehearsalObjectsIn,
+  rehearsalText,
+  type Json,
+  type JsonObject,
+} from '../json.ts';
+import { isAnswerSeal, sealOfAnswer } from '../answer/seal.ts';
+import { strictShapeProblems } from './anthropic-shape.ts';
+import { strictImageProblems, type PlacedImage } from './images.ts';
 import type { Memory } from '../wire/memory.ts';
 import type { Refusal } from '../wire/wire.ts';
 
 const CACHE_MARKS_MAX = 4;
 
-export function anthropicProblem(body: JsonObject, memory: Memory): Refusal | undefined {
-  const message = shapeProblems(body).next().value ?? senseProblems(body, memory).next().value;
+export function strictAnthropicProblem(body: JsonObject, memory: Memory): Refusal | undefined {
+  const message = strictShapeProblems(body).next().value ?? strictSenseProblems(body, memory).next().value;
   return message === undefined ? undefined : { status: 400, type: 'invalid_request_error', message };
 }
 
@@ -19,30 +27,30 @@ type Block = JsonObject;
 type Turn = { readonly index: number; readonly role: string; readonly blocks: readonly Placed[] };
 type Placed = { readonly at: string; readonly type: string; readonly block: Block };
 
-function* senseProblems(body: JsonObject, memory: Memory): Generator<string, undefined> {
-  const turns = objectsIn(body['messages']).map(turnOf);
+function* strictSenseProblems(body: JsonObject, memory: Memory): Generator<string, undefined> {
+  const turns = rehearsalObjectsIn(body['messages']).map(strictTurnOf);
   if (turns[0]?.role !== 'user') yield 'messages: first message must use the "user" role';
-  yield* contentProblems(turns);
-  yield* systemProblems(body['system']);
-  yield* placeProblems(turns);
-  yield* pairProblems(joined(turns));
-  yield* markProblems(body);
-  yield* thinkingProblems(body, turns);
-  yield* imageProblems(turns.flatMap(images));
+  yield* strictContentProblems(turns);
+  yield* strictSystemProblems(body['system']);
+  yield* strictPlaceProblems(turns);
+  yield* strictPairProblems(joinStrictTurns(turns));
+  yield* strictCacheMarkProblems(body);
+  yield* strictThinkingProblems(body, turns);
+  yield* strictImageProblems(turns.flatMap(strictImagesOf));
   const last = turns.at(-1);
   if (last?.role === 'assistant' && !memory.isPaused(last.blocks.map(({ block }) => block)))
     yield 'This model does not support assistant message prefill. The conversation must end with a user message.';
 }
 
-function turnOf(message: JsonObject, index: number): Turn {
+function strictTurnOf(message: JsonObject, index: number): Turn {
   const content = message['content'];
-  const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : objectsIn(content);
+  const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : rehearsalObjectsIn(content);
   return {
     index,
-    role: textOf(message['role']),
+    role: rehearsalText(message['role']),
     blocks: blocks.map((block, place) => ({
       at: `messages.${index}.content.${place}`,
-      type: textOf(block['type']),
+      type: rehearsalText(block['type']),
       block,
     })),
   };
@@ -50,28 +58,29 @@ function turnOf(message: JsonObject, index: number): Turn {
 
 // ── content ───────────────────────────────────────────────────────────────────────────────────
 
-function* contentProblems(turns: readonly Turn[]): Generator<string> {
+function* strictContentProblems(turns: readonly Turn[]): Generator<string> {
   for (const { index, blocks } of turns) {
     if (blocks.length === 0 && index < turns.length)
       yield `messages.${index}: all messages must have non-empty content except for the optional final assistant message`;
     for (const { type, block } of blocks) {
-      if (type === 'text') yield* textProblems(block, 'messages');
+      if (type === 'text') yield* strictTextProblems(block, 'messages');
       if (type === 'tool_result')
-        for (const part of objectsIn(block['content']))
-          if (part['type'] === 'text') yield* textProblems(part, 'messages');
+        for (const part of rehearsalObjectsIn(block['content']))
+          if (part['type'] === 'text') yield* strictTextProblems(part, 'messages');
     }
   }
 }
 
-function* systemProblems(system: Json | undefined): Generator<string> {
+function* strictSystemProblems(system: Json | undefined): Generator<string> {
   if (system === undefined || typeof system === 'string') return;
-  if (!isList(system)) return yield 'system: Input should be a valid list';
-  for (const block of objectsIn(system)) yield* textProblems(block, 'system');
+  if (!isRehearsalList(system)) return yield 'system: Input should be a valid list';
+  for (const block of rehearsalObjectsIn(system)) yield* strictTextProblems(block, 'system');
 }
 
-function* textProblems(block: Block, where: string): Generator<string> {
-  const text = textOf(block['text']);
-  if (text === '' && isObject(block['cache_control'])) yield 'cache_control cannot be set for empty text blocks';
+function* strictTextProblems(block: Block, where: string): Generator<string> {
+  const text = rehearsalText(block['text']);
+  if (text === '' && isRehearsalObject(block['cache_control']))
+    yield 'cache_control cannot be set for empty text blocks';
   if (text === '') yield `${where}: text content blocks must be non-empty`;
   if (text.trim() === '') yield `${where}: text content blocks must contain non-whitespace text`;
 }
@@ -85,7 +94,7 @@ const ROLE_OF: Readonly<Record<string, string>> = {
   tool_result: 'user',
 };
 
-function* placeProblems(turns: readonly Turn[]): Generator<string> {
+function* strictPlaceProblems(turns: readonly Turn[]): Generator<string> {
   for (const { role, blocks } of turns)
     for (const { at, type } of blocks) {
       const needed = ROLE_OF[type];
@@ -95,7 +104,7 @@ function* placeProblems(turns: readonly Turn[]): Generator<string> {
 }
 
 /** Consecutive messages of one role are one turn. */
-function joined(turns: readonly Turn[]): readonly Turn[] {
+function joinStrictTurns(turns: readonly Turn[]): readonly Turn[] {
   const result: Turn[] = [];
   for (const turn of turns) {
     const last = result.at(-1);
@@ -105,33 +114,35 @@ function joined(turns: readonly Turn[]): readonly Turn[] {
   return result;
 }
 
-function* pairProblems(turns: readonly Turn[]): Generator<string> {
+function* strictPairProblems(turns: readonly Turn[]): Generator<string> {
   const seen = new Set<string>();
   for (const [position, turn] of turns.entries()) {
     const calls = turn.blocks.filter(({ type }) => type === 'tool_use');
     for (const { at, block } of calls) {
-      if (seen.has(textOf(block['id']))) yield `${at}: \`tool_use\` ids must be unique`;
-      seen.add(textOf(block['id']));
+      if (seen.has(rehearsalText(block['id']))) yield `${at}: \`tool_use\` ids must be unique`;
+      seen.add(rehearsalText(block['id']));
     }
     const next = turns[position + 1]?.blocks ?? [];
     // Results count only at the start of the next message; after other content they are too late.
     const end = next.findIndex(({ type }) => type !== 'tool_result');
-    const answered = new Set((end === -1 ? next : next.slice(0, end)).map(({ block }) => textOf(block['tool_use_id'])));
-    const missing = calls.map(({ block }) => textOf(block['id'])).filter((id) => !answered.has(id));
+    const answered = new Set(
+      (end === -1 ? next : next.slice(0, end)).map(({ block }) => rehearsalText(block['tool_use_id'])),
+    );
+    const missing = calls.map(({ block }) => rehearsalText(block['id'])).filter((id) => !answered.has(id));
     if (missing.length > 0)
       yield `messages.${turn.index}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${missing.join(', ')}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`;
-    yield* resultProblems(turn, turns[position - 1]);
+    yield* strictResultProblems(turn, turns[position - 1]);
   }
 }
 
-function* resultProblems(turn: Turn, before: Turn | undefined): Generator<string> {
+function* strictResultProblems(turn: Turn, before: Turn | undefined): Generator<string> {
   const asked = new Set(
-    before?.blocks.filter(({ type }) => type === 'tool_use').map(({ block }) => textOf(block['id'])),
+    before?.blocks.filter(({ type }) => type === 'tool_use').map(({ block }) => rehearsalText(block['id'])),
   );
   const answered = new Set<string>();
   for (const { at, type, block } of turn.blocks) {
     if (type !== 'tool_result') continue;
-    const id = textOf(block['tool_use_id']);
+    const id = rehearsalText(block['tool_use_id']);
     if (!asked.has(id))
       yield `${at}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${id}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`;
     if (answered.has(id))
@@ -142,45 +153,51 @@ function* resultProblems(turn: Turn, before: Turn | undefined): Generator<string
 
 // ── marks, thinking, images ───────────────────────────────────────────────────────────────────
 
-function* markProblems(body: JsonObject): Generator<string> {
-  const inMessages = objectsIn(body['messages']).flatMap(({ content }) => objectsIn(content));
-  const inResults = inMessages.flatMap(({ content }) => objectsIn(content));
-  const all = [body, ...objectsIn(body['tools']), ...objectsIn(body['system']), ...inMessages, ...inResults];
-  const found = all.filter((item) => isObject(item['cache_control'])).length;
+function* strictCacheMarkProblems(body: JsonObject): Generator<string> {
+  const inMessages = rehearsalObjectsIn(body['messages']).flatMap(({ content }) => rehearsalObjectsIn(content));
+  const inResults = inMessages.flatMap(({ content }) => rehearsalObjectsIn(content));
+  const all = [
+    body,
+    ...rehearsalObjectsIn(body['tools']),
+    ...rehearsalObjectsIn(body['system']),
+    ...inMessages,
+    ...inResults,
+  ];
+  const found = all.filter((item) => isRehearsalObject(item['cache_control'])).length;
   if (found > CACHE_MARKS_MAX)
     yield `A maximum of ${CACHE_MARKS_MAX} blocks with cache_control may be provided. Found ${found}.`;
 }
 
-function* thinkingProblems(body: JsonObject, turns: readonly Turn[]): Generator<string> {
+function* strictThinkingProblems(body: JsonObject, turns: readonly Turn[]): Generator<string> {
   const latest = turns.findLast(({ role }) => role === 'assistant');
   for (const { at, type, block } of latest?.blocks ?? []) {
     const changed =
-      (type === 'thinking' && block['signature'] !== sealOf(textOf(block['thinking']))) ||
-      (type === 'redacted_thinking' && !isSeal(textOf(block['data'])));
+      (type === 'thinking' && block['signature'] !== sealOfAnswer(rehearsalText(block['thinking']))) ||
+      (type === 'redacted_thinking' && !isAnswerSeal(rehearsalText(block['data'])));
     if (changed)
       yield `${at}: \`thinking\` or \`redacted_thinking\` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.`;
   }
   const thinking = body['thinking'];
-  if (!isObject(thinking) || thinking['type'] !== 'enabled') return;
-  const budget = numberOf(thinking['budget_tokens']);
+  if (!isRehearsalObject(thinking) || thinking['type'] !== 'enabled') return;
+  const budget = rehearsalNumber(thinking['budget_tokens']);
   if (budget === undefined) return yield 'thinking.enabled.budget_tokens: Field required';
-  if (budget >= (numberOf(body['max_tokens']) ?? Infinity))
+  if (budget >= (rehearsalNumber(body['max_tokens']) ?? Infinity))
     yield '`max_tokens` must be greater than `thinking.budget_tokens`.';
 }
 
-function images({ blocks }: Turn): readonly PlacedImage[] {
+function strictImagesOf({ blocks }: Turn): readonly PlacedImage[] {
   return blocks.flatMap(({ at, type, block }) => {
-    if (type === 'image') return placedImage(block, at);
-    const parts = type === 'tool_result' ? objectsIn(block['content']) : [];
+    if (type === 'image') return strictPlacedImage(block, at);
+    const parts = type === 'tool_result' ? rehearsalObjectsIn(block['content']) : [];
     return parts.flatMap((part, index) =>
-      part['type'] === 'image' ? placedImage(part, `${at}.tool_result.content.${index}`) : [],
+      part['type'] === 'image' ? strictPlacedImage(part, `${at}.tool_result.content.${index}`) : [],
     );
   });
 }
 
-function placedImage(block: Block, at: string): readonly PlacedImage[] {
+function strictPlacedImage(block: Block, at: string): readonly PlacedImage[] {
   const source = block['source'];
-  return isObject(source) && source['type'] === 'base64'
-    ? [{ at: `${at}.image.source.base64`, data: textOf(source['data']) }]
+  return isRehearsalObject(source) && source['type'] === 'base64'
+    ? [{ at: `${at}.image.source.base64`, data: rehearsalText(source['data']) }]
     : [];
 }

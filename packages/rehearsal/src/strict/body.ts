@@ -15,7 +15,7 @@ export type Envelope = {
 };
 
 /** The API key, if it matters here. */
-export function keyProblem({ api, secrets }: Envelope, keys: readonly string[] | undefined): Refusal | undefined {
+export function strictKeyProblem({ api, secrets }: Envelope, keys: readonly string[] | undefined): Refusal | undefined {
   if (keys === undefined) return undefined;
   const given = secrets.map((secret) => secret.replace(/^Bearer /, ''));
   if (given.some((key) => keys.includes(key))) return undefined;
@@ -35,7 +35,7 @@ export function keyProblem({ api, secrets }: Envelope, keys: readonly string[] |
   };
 }
 
-export function sizeProblem({ bytes }: Envelope, script: Script): Refusal | undefined {
+export function strictSizeProblem({ bytes }: Envelope, script: Script): Refusal | undefined {
   if (bytes.length <= (script.bodyBytesMax ?? BODY_BYTES_MAX)) return undefined;
   return {
     status: 413,
@@ -45,10 +45,10 @@ export function sizeProblem({ bytes }: Envelope, script: Script): Refusal | unde
   };
 }
 
-export function bytesProblem(envelope: Envelope): Refusal | undefined {
+export function strictBytesProblem(envelope: Envelope): Refusal | undefined {
   const { api, bytes, rawBody, headers } = envelope;
   const what = isUtf8(bytes)
-    ? (syntaxProblem(rawBody) ?? surrogateProblem(rawBody))
+    ? (strictSyntaxProblem(rawBody) ?? strictSurrogateProblem(rawBody))
     : 'str is not valid UTF-8: surrogates not allowed: line 1 column 1 (char 0)';
   const refusal = { status: 400, type: 'invalid_request_error' } as const;
   if (what !== undefined)
@@ -64,7 +64,7 @@ export function bytesProblem(envelope: Envelope): Refusal | undefined {
   return undefined;
 }
 
-function syntaxProblem(text: string): string | undefined {
+function strictSyntaxProblem(text: string): string | undefined {
   try {
     JSON.parse(text);
     return undefined;
@@ -78,10 +78,10 @@ function syntaxProblem(text: string): string | undefined {
 const HALF = /\\u(d[89a-f][0-9a-f]{2})/gi;
 
 /** Half of a surrogate pair has no UTF-8, so it can appear in JSON only as an escape. */
-function surrogateProblem(text: string): string | undefined {
+function strictSurrogateProblem(text: string): string | undefined {
   if (!/\\u[dD]/.test(text)) return undefined;
   for (let match = HALF.exec(text); match !== null; match = HALF.exec(text)) {
-    if (isEscaped(text, match.index)) continue;
+    if (isEscapedInStrictBody(text, match.index)) continue;
     const isHigh = Number.parseInt(match[1] ?? '', 16) < 0xdc00;
     const low = /^\\u(d[c-f][0-9a-f]{2})/i.exec(text.slice(HALF.lastIndex, HALF.lastIndex + 6));
     if (isHigh && low !== null) {
@@ -98,7 +98,7 @@ function surrogateProblem(text: string): string | undefined {
 }
 
 /** True if the backslash is itself escaped, so that plain text follows. */
-function isEscaped(text: string, index: number): boolean {
+function isEscapedInStrictBody(text: string, index: number): boolean {
   let from = index;
   while (text[from - 1] === '\\') from -= 1;
   return (index - from) % 2 === 1;

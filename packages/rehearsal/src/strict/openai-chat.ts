@@ -1,16 +1,23 @@
 // The requests that the OpenAI Chat Completions API refuses, with its error messages.
 
-import { isList, isObject, objectsIn, textOf, type Json, type JsonObject } from '../json.ts';
+import {
+  isRehearsalList,
+  isRehearsalObject,
+  rehearsalObjectsIn,
+  rehearsalText,
+  type Json,
+  type JsonObject,
+} from '../json.ts';
 import type { Refusal } from '../wire/wire.ts';
 import {
-  emptyList,
-  functionProblems,
-  missing,
-  nameProblems,
-  refusalOf,
-  tooLong,
-  unsupported,
-  wrongType,
+  strictEmptyList,
+  strictFunctionProblems,
+  strictMissing,
+  strictNameProblems,
+  strictRefusalOf,
+  strictTooLong,
+  strictUnsupported,
+  strictWrongType,
   type Problem,
 } from './openai.ts';
 
@@ -25,25 +32,25 @@ const REQUEST_KEYS = new Set(
   ).split(' '),
 );
 
-export function chatProblem(body: JsonObject): Refusal | undefined {
-  return refusalOf(problems(body).next().value);
+export function strictChatProblem(body: JsonObject): Refusal | undefined {
+  return strictRefusalOf(strictChatProblems(body).next().value);
 }
 
-function* problems(body: JsonObject): Generator<Problem, undefined> {
+function* strictChatProblems(body: JsonObject): Generator<Problem, undefined> {
   const unknown = Object.keys(body).find((key) => !REQUEST_KEYS.has(key));
   if (unknown !== undefined) yield { message: `Unrecognized request argument supplied: ${unknown}` };
   if (typeof body['model'] !== 'string' || body['model'] === '')
     yield { message: 'you must provide a model parameter' };
   const messages = body['messages'];
-  if (messages === undefined) yield missing('messages');
-  if (!isList(messages)) return void (yield wrongType('messages', 'an array of objects', messages));
-  if (messages.length === 0) yield emptyList('messages');
+  if (messages === undefined) yield strictMissing('messages');
+  if (!isRehearsalList(messages)) return void (yield strictWrongType('messages', 'an array of objects', messages));
+  if (messages.length === 0) yield strictEmptyList('messages');
   for (const [index, message] of messages.entries()) {
-    if (isObject(message)) yield* messageProblems(message, index);
-    else yield wrongType(`messages[${index}]`, 'an object', message);
+    if (isRehearsalObject(message)) yield* strictChatMessageProblems(message, index);
+    else yield strictWrongType(`messages[${index}]`, 'an object', message);
   }
-  yield* pairProblems(objectsIn(messages));
-  yield* toolProblems(body);
+  yield* strictChatPairProblems(rehearsalObjectsIn(messages));
+  yield* strictChatToolProblems(body);
   if (body['stream_options'] !== undefined && body['stream'] !== true)
     yield {
       message: "The 'stream_options' parameter is only allowed when 'stream' is enabled.",
@@ -51,16 +58,18 @@ function* problems(body: JsonObject): Generator<Problem, undefined> {
     };
 }
 
-function* messageProblems(message: JsonObject, index: number): Generator<Problem> {
+function* strictChatMessageProblems(message: JsonObject, index: number): Generator<Problem> {
   const { role, content } = message;
   const calls = message['tool_calls'];
-  if (role === undefined) yield missing(`messages[${index}].role`);
-  if (typeof role !== 'string' || !ROLES.includes(role)) yield unsupported(`messages[${index}].role`, role, ROLES);
+  if (role === undefined) yield strictMissing(`messages[${index}].role`);
+  if (typeof role !== 'string' || !ROLES.includes(role))
+    yield strictUnsupported(`messages[${index}].role`, role, ROLES);
   if (calls !== undefined) {
-    if (!isList(calls)) return yield wrongType(`messages[${index}].tool_calls`, 'an array of objects', calls);
-    if (calls.length === 0) yield emptyList(`messages[${index}].tool_calls`);
-    for (const [place, call] of objectsIn(calls).entries())
-      yield* callProblems(call, `messages[${index}].tool_calls[${place}]`);
+    if (!isRehearsalList(calls))
+      return yield strictWrongType(`messages[${index}].tool_calls`, 'an array of objects', calls);
+    if (calls.length === 0) yield strictEmptyList(`messages[${index}].tool_calls`);
+    for (const [place, call] of rehearsalObjectsIn(calls).entries())
+      yield* strictChatCallProblems(call, `messages[${index}].tool_calls[${place}]`);
   }
   const mayLackContent = role === 'assistant' && calls !== undefined;
   if ((content === undefined || content === null) && !mayLackContent)
@@ -68,33 +77,33 @@ function* messageProblems(message: JsonObject, index: number): Generator<Problem
       message: "Invalid value for 'content': expected a string, got null.",
       param: `messages.[${index}].content`,
     };
-  if (isList(content) && content.length === 0) yield emptyList(`messages[${index}].content`);
+  if (isRehearsalList(content) && content.length === 0) yield strictEmptyList(`messages[${index}].content`);
   if (role === 'tool') {
     const id = message['tool_call_id'];
-    if (typeof id !== 'string') yield missing(`messages[${index}].tool_call_id`);
+    if (typeof id !== 'string') yield strictMissing(`messages[${index}].tool_call_id`);
     else if (id.length > CALL_ID_CHARS_MAX)
-      yield tooLong(`messages[${index}].tool_call_id`, CALL_ID_CHARS_MAX, id.length);
+      yield strictTooLong(`messages[${index}].tool_call_id`, CALL_ID_CHARS_MAX, id.length);
   }
 }
 
-function* callProblems(call: JsonObject, at: string): Generator<Problem> {
+function* strictChatCallProblems(call: JsonObject, at: string): Generator<Problem> {
   const { id, type } = call;
-  if (typeof id !== 'string') return yield missing(`${at}.id`);
-  if (id.length > CALL_ID_CHARS_MAX) yield tooLong(`${at}.id`, CALL_ID_CHARS_MAX, id.length);
-  if (type === undefined) yield missing(`${at}.type`);
+  if (typeof id !== 'string') return yield strictMissing(`${at}.id`);
+  if (id.length > CALL_ID_CHARS_MAX) yield strictTooLong(`${at}.id`, CALL_ID_CHARS_MAX, id.length);
+  if (type === undefined) yield strictMissing(`${at}.type`);
   if (type !== 'function') return;
   const called = call['function'];
-  if (!isObject(called)) return yield missing(`${at}.function`);
-  if (typeof called['name'] !== 'string') yield missing(`${at}.function.name`);
+  if (!isRehearsalObject(called)) return yield strictMissing(`${at}.function`);
+  if (typeof called['name'] !== 'string') yield strictMissing(`${at}.function.name`);
   if (typeof called['arguments'] !== 'string')
-    yield wrongType(`${at}.function.arguments`, 'a string', called['arguments']);
+    yield strictWrongType(`${at}.function.arguments`, 'a string', called['arguments']);
 }
 
-function* pairProblems(messages: readonly JsonObject[]): Generator<Problem> {
+function* strictChatPairProblems(messages: readonly JsonObject[]): Generator<Problem> {
   let open = new Set<string>();
   for (const [index, message] of messages.entries()) {
     if (message['role'] === 'tool') {
-      if (!open.delete(textOf(message['tool_call_id'])))
+      if (!open.delete(rehearsalText(message['tool_call_id'])))
         yield {
           message:
             "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.",
@@ -102,8 +111,8 @@ function* pairProblems(messages: readonly JsonObject[]): Generator<Problem> {
         };
       continue;
     }
-    yield* openProblems(open, index);
-    const ids = objectsIn(message['tool_calls']).map(({ id }) => textOf(id));
+    yield* strictChatOpenProblems(open, index);
+    const ids = rehearsalObjectsIn(message['tool_calls']).map(({ id }) => rehearsalText(id));
     open = new Set(ids);
     const twice = ids.find((id, place) => ids.indexOf(id) !== place);
     if (twice !== undefined)
@@ -112,10 +121,10 @@ function* pairProblems(messages: readonly JsonObject[]): Generator<Problem> {
         param: `messages.[${index}].tool_calls`,
       };
   }
-  yield* openProblems(open, messages.length);
+  yield* strictChatOpenProblems(open, messages.length);
 }
 
-function* openProblems(open: ReadonlySet<string>, index: number): Generator<Problem> {
+function* strictChatOpenProblems(open: ReadonlySet<string>, index: number): Generator<Problem> {
   if (open.size > 0)
     yield {
       message: `An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: ${[...open].join(', ')}`,
@@ -123,7 +132,7 @@ function* openProblems(open: ReadonlySet<string>, index: number): Generator<Prob
     };
 }
 
-function* toolProblems(body: JsonObject): Generator<Problem> {
+function* strictChatToolProblems(body: JsonObject): Generator<Problem> {
   const tools: Json | undefined = body['tools'];
   if (tools === undefined) {
     if (body['tool_choice'] !== undefined)
@@ -139,12 +148,12 @@ function* toolProblems(body: JsonObject): Generator<Problem> {
       };
     return;
   }
-  if (!isList(tools)) return yield wrongType('tools', 'an array of objects', tools);
-  if (tools.length === 0) yield emptyList('tools');
-  const functions = objectsIn(tools).map((tool) => tool['function']);
+  if (!isRehearsalList(tools)) return yield strictWrongType('tools', 'an array of objects', tools);
+  if (tools.length === 0) yield strictEmptyList('tools');
+  const functions = rehearsalObjectsIn(tools).map((tool) => tool['function']);
   for (const [index, declared] of functions.entries()) {
-    if (isObject(declared)) yield* functionProblems(declared, `tools[${index}].function`);
-    else yield missing(`tools[${index}].function`);
+    if (isRehearsalObject(declared)) yield* strictFunctionProblems(declared, `tools[${index}].function`);
+    else yield strictMissing(`tools[${index}].function`);
   }
-  yield* nameProblems(functions.map((declared) => (isObject(declared) ? (declared['name'] ?? '') : '')));
+  yield* strictNameProblems(functions.map((declared) => (isRehearsalObject(declared) ? (declared['name'] ?? '') : '')));
 }

@@ -1,17 +1,17 @@
 // The requests that the OpenAI Responses API refuses, with its error messages.
 
-import { isList, isObject, objectsIn, textOf, type JsonObject } from '../json.ts';
-import { isSeal } from '../answer/seal.ts';
+import { isRehearsalList, isRehearsalObject, rehearsalObjectsIn, rehearsalText, type JsonObject } from '../json.ts';
+import { isAnswerSeal } from '../answer/seal.ts';
 import type { Memory } from '../wire/memory.ts';
 import type { Refusal } from '../wire/wire.ts';
 import {
-  functionProblems,
-  missing,
-  nameProblems,
-  refusalOf,
-  tooLong,
-  unsupported,
-  wrongType,
+  strictFunctionProblems,
+  strictMissing,
+  strictNameProblems,
+  strictRefusalOf,
+  strictTooLong,
+  strictUnsupported,
+  strictWrongType,
   type Problem,
 } from './openai.ts';
 
@@ -37,15 +37,15 @@ const ITEM_TYPES = [
 const ID_PREFIXES: Readonly<Record<string, string>> = { message: 'msg', reasoning: 'rs', function_call: 'fc' };
 const ROLES = ['assistant', 'system', 'developer', 'user'];
 
-export function responsesProblem(body: JsonObject, memory: Memory): Refusal | undefined {
-  return refusalOf(problems(body, memory).next().value);
+export function strictResponsesProblem(body: JsonObject, memory: Memory): Refusal | undefined {
+  return strictRefusalOf(strictResponsesProblems(body, memory).next().value);
 }
 
-function* problems(body: JsonObject, memory: Memory): Generator<Problem, undefined> {
+function* strictResponsesProblems(body: JsonObject, memory: Memory): Generator<Problem, undefined> {
   const unknown = Object.keys(body).find((key) => !REQUEST_KEYS.has(key));
   if (unknown !== undefined)
     yield { message: `Unknown parameter: '${unknown}'.`, param: unknown, code: 'unknown_parameter' };
-  if (typeof body['model'] !== 'string' || body['model'] === '') yield missing('model');
+  if (typeof body['model'] !== 'string' || body['model'] === '') yield strictMissing('model');
   const { input, previous_response_id: previous } = body;
   if (typeof previous === 'string')
     yield {
@@ -53,32 +53,32 @@ function* problems(body: JsonObject, memory: Memory): Generator<Problem, undefin
       param: 'previous_response_id',
       code: 'previous_response_not_found',
     };
-  if (input === undefined || (isList(input) && input.length === 0))
+  if (input === undefined || (isRehearsalList(input) && input.length === 0))
     yield {
       message: "One of 'input', 'previous_response_id', 'prompt' or 'conversation' must be provided.",
       param: 'input',
       code: 'missing_required_parameter',
     };
-  yield* toolProblems(body);
+  yield* strictResponsesToolProblems(body);
   if (typeof input === 'string') return;
-  if (!isList(input)) return void (yield wrongType('input', 'a string or an array of objects', input));
+  if (!isRehearsalList(input)) return void (yield strictWrongType('input', 'a string or an array of objects', input));
   for (const [index, item] of input.entries()) {
-    if (isObject(item)) yield* itemProblems(item, `input[${index}]`);
-    else yield wrongType(`input[${index}]`, 'an object', item);
+    if (isRehearsalObject(item)) yield* strictItemProblems(item, `input[${index}]`);
+    else yield strictWrongType(`input[${index}]`, 'an object', item);
   }
-  const items = objectsIn(input);
-  yield* duplicateProblems(items);
-  yield* pairProblems(items);
-  yield* reasoningProblems(items, memory);
+  const items = rehearsalObjectsIn(input);
+  yield* strictDuplicateProblems(items);
+  yield* strictResponsesPairProblems(items);
+  yield* strictReasoningProblems(items, memory);
 }
 
-function* itemProblems(item: JsonObject, at: string): Generator<Problem> {
-  const type = typeOf(item);
-  if (!ITEM_TYPES.includes(type)) yield unsupported(`${at}.type`, type, ITEM_TYPES);
+function* strictItemProblems(item: JsonObject, at: string): Generator<Problem> {
+  const type = strictTypeOfItem(item);
+  if (!ITEM_TYPES.includes(type)) yield strictUnsupported(`${at}.type`, type, ITEM_TYPES);
   const { id, call_id: callId } = item;
   if (typeof id === 'string') {
     const prefix = ID_PREFIXES[type];
-    if (id.length > ID_CHARS_MAX) yield tooLong(`${at}.id`, ID_CHARS_MAX, id.length);
+    if (id.length > ID_CHARS_MAX) yield strictTooLong(`${at}.id`, ID_CHARS_MAX, id.length);
     if (prefix !== undefined && !id.startsWith(prefix))
       yield {
         message: `Invalid '${at}.id': '${id}'. Expected an ID that begins with '${prefix}'.`,
@@ -87,47 +87,50 @@ function* itemProblems(item: JsonObject, at: string): Generator<Problem> {
       };
   }
   if (type === 'function_call' || type === 'function_call_output') {
-    if (typeof callId !== 'string') return yield missing(`${at}.call_id`);
+    if (typeof callId !== 'string') return yield strictMissing(`${at}.call_id`);
     if (callId === '')
       yield {
         message: `Invalid '${at}.call_id': empty string. Expected a string with minimum length 1, but got an empty string instead.`,
         param: `${at}.call_id`,
         code: 'empty_string',
       };
-    if (callId.length > ID_CHARS_MAX) yield tooLong(`${at}.call_id`, ID_CHARS_MAX, callId.length);
+    if (callId.length > ID_CHARS_MAX) yield strictTooLong(`${at}.call_id`, ID_CHARS_MAX, callId.length);
   }
   if (type === 'function_call') {
-    if (typeof item['name'] !== 'string') yield missing(`${at}.name`);
-    if (typeof item['arguments'] !== 'string') yield wrongType(`${at}.arguments`, 'a string', item['arguments']);
+    if (typeof item['name'] !== 'string') yield strictMissing(`${at}.name`);
+    if (typeof item['arguments'] !== 'string') yield strictWrongType(`${at}.arguments`, 'a string', item['arguments']);
   }
-  if (type === 'function_call_output' && item['output'] === undefined) yield missing(`${at}.output`);
-  if (type === 'reasoning' && !isList(item['summary'])) yield missing(`${at}.summary`);
-  if (type === 'message') yield* messageProblems(item, at);
+  if (type === 'function_call_output' && item['output'] === undefined) yield strictMissing(`${at}.output`);
+  if (type === 'reasoning' && !isRehearsalList(item['summary'])) yield strictMissing(`${at}.summary`);
+  if (type === 'message') yield* strictResponsesMessageProblems(item, at);
 }
 
-function* messageProblems(item: JsonObject, at: string): Generator<Problem> {
+function* strictResponsesMessageProblems(item: JsonObject, at: string): Generator<Problem> {
   const { role, content } = item;
-  if (typeof role !== 'string' || !ROLES.includes(role)) yield unsupported(`${at}.role`, role, ROLES);
+  if (typeof role !== 'string' || !ROLES.includes(role)) yield strictUnsupported(`${at}.role`, role, ROLES);
   if (typeof content === 'string') return;
-  if (!isList(content))
+  if (!isRehearsalList(content))
     return yield content === undefined
-      ? missing(`${at}.content`)
-      : wrongType(`${at}.content`, 'a string or an array of objects', content);
+      ? strictMissing(`${at}.content`)
+      : strictWrongType(`${at}.content`, 'a string or an array of objects', content);
   const allowed = role === 'assistant' ? ['output_text', 'refusal'] : ['input_text', 'input_image', 'input_file'];
-  for (const [index, part] of objectsIn(content).entries())
-    if (!allowed.includes(textOf(part['type'])))
-      yield unsupported(`${at}.content[${index}].type`, part['type'], allowed);
+  for (const [index, part] of rehearsalObjectsIn(content).entries())
+    if (!allowed.includes(rehearsalText(part['type'])))
+      yield strictUnsupported(`${at}.content[${index}].type`, part['type'], allowed);
 }
 
-function* duplicateProblems(items: readonly JsonObject[]): Generator<Problem> {
+function* strictDuplicateProblems(items: readonly JsonObject[]): Generator<Problem> {
   const seen = new Set<string>();
   for (const item of items) {
-    const ids = [item['id'], item['call_id'] === undefined ? undefined : `${typeOf(item)} ${textOf(item['call_id'])}`];
+    const ids = [
+      item['id'],
+      item['call_id'] === undefined ? undefined : `${strictTypeOfItem(item)} ${rehearsalText(item['call_id'])}`,
+    ];
     for (const id of ids) {
       if (typeof id !== 'string') continue;
       if (seen.has(id))
         yield {
-          message: `Duplicate item found with id ${textOf(item['id']) || textOf(item['call_id'])}. Remove duplicate items from your input and try again.`,
+          message: `Duplicate item found with id ${rehearsalText(item['id']) || rehearsalText(item['call_id'])}. Remove duplicate items from your input and try again.`,
           param: 'input',
         };
       seen.add(id);
@@ -135,13 +138,13 @@ function* duplicateProblems(items: readonly JsonObject[]): Generator<Problem> {
   }
 }
 
-function* pairProblems(items: readonly JsonObject[]): Generator<Problem> {
+function* strictResponsesPairProblems(items: readonly JsonObject[]): Generator<Problem> {
   const called = new Set<string>();
   const answered = new Set<string>();
   for (const item of items) {
-    const id = textOf(item['call_id']);
-    if (typeOf(item) === 'function_call') called.add(id);
-    if (typeOf(item) !== 'function_call_output') continue;
+    const id = rehearsalText(item['call_id']);
+    if (strictTypeOfItem(item) === 'function_call') called.add(id);
+    if (strictTypeOfItem(item) !== 'function_call_output') continue;
     if (!called.has(id))
       yield { message: `No tool call found for function call output with call_id ${id}.`, param: 'input' };
     answered.add(id);
@@ -150,20 +153,20 @@ function* pairProblems(items: readonly JsonObject[]): Generator<Problem> {
     if (!answered.has(id)) yield { message: `No tool output found for function call ${id}.`, param: 'input' };
 }
 
-function* reasoningProblems(items: readonly JsonObject[], { after, before, stored }: Memory): Generator<Problem> {
+function* strictReasoningProblems(items: readonly JsonObject[], { after, before, stored }: Memory): Generator<Problem> {
   for (const [index, item] of items.entries()) {
-    const id = textOf(item['id']);
+    const id = rehearsalText(item['id']);
     const needed = before.get(id);
     if (needed !== undefined && items[index - 1]?.['id'] !== needed)
       yield {
-        message: `Item '${id}' of type '${typeOf(item)}' was provided without its required 'reasoning' item: '${needed}'.`,
+        message: `Item '${id}' of type '${strictTypeOfItem(item)}' was provided without its required 'reasoning' item: '${needed}'.`,
         param: 'input',
       };
-    if (typeOf(item) !== 'reasoning') continue;
+    if (strictTypeOfItem(item) !== 'reasoning') continue;
 
     const sealed = item['encrypted_content'];
     if (typeof sealed === 'string') {
-      if (!isSeal(sealed))
+      if (!isAnswerSeal(sealed))
         yield {
           message: `The encrypted content for item ${id} could not be verified. Reason: Encrypted content could not be decrypted or parsed.`,
           code: 'invalid_encrypted_content',
@@ -179,7 +182,7 @@ function* reasoningProblems(items: readonly JsonObject[], { after, before, store
     const expected = after.get(id);
     const follows =
       next !== undefined &&
-      isOutput(next) &&
+      isStrictOutputItem(next) &&
       (expected === undefined || next['id'] === undefined || next['id'] === expected);
     if (!follows)
       yield {
@@ -189,20 +192,20 @@ function* reasoningProblems(items: readonly JsonObject[], { after, before, store
   }
 }
 
-function isOutput(item: JsonObject): boolean {
-  const type = typeOf(item);
+function isStrictOutputItem(item: JsonObject): boolean {
+  const type = strictTypeOfItem(item);
   return type === 'message' ? item['role'] === 'assistant' : type === 'reasoning' || type.endsWith('_call');
 }
 
-function typeOf(item: JsonObject): string {
-  return item['type'] === undefined ? 'message' : textOf(item['type']);
+function strictTypeOfItem(item: JsonObject): string {
+  return item['type'] === undefined ? 'message' : rehearsalText(item['type']);
 }
 
-function* toolProblems(body: JsonObject): Generator<Problem> {
-  const functions = objectsIn(body['tools']).filter((tool) => tool['type'] === 'function');
-  for (const [index, tool] of objectsIn(body['tools']).entries()) {
-    if (tool['type'] === undefined) yield missing(`tools[${index}].type`);
-    if (tool['type'] === 'function') yield* functionProblems(tool, `tools[${index}]`);
+function* strictResponsesToolProblems(body: JsonObject): Generator<Problem> {
+  const functions = rehearsalObjectsIn(body['tools']).filter((tool) => tool['type'] === 'function');
+  for (const [index, tool] of rehearsalObjectsIn(body['tools']).entries()) {
+    if (tool['type'] === undefined) yield strictMissing(`tools[${index}].type`);
+    if (tool['type'] === 'function') yield* strictFunctionProblems(tool, `tools[${index}]`);
   }
-  yield* nameProblems(functions.map((tool) => tool['name'] ?? ''));
+  yield* strictNameProblems(functions.map((tool) => tool['name'] ?? ''));
 }

@@ -18,7 +18,7 @@ export const OVERFLOW_DIALECTS = [
 
 export type OverflowDialect = (typeof OVERFLOW_DIALECTS)[number];
 
-export function overflow(dialect: OverflowDialect, tokens: number, limit: number): Refusal {
+export function strictOverflow(dialect: OverflowDialect, tokens: number, limit: number): Refusal {
   const refusal = { status: 400, type: 'invalid_request_error' } as const;
   switch (dialect) {
     case 'anthropic':

@@ -1,15 +1,15 @@
 // All checks for which the real API would refuse a request.
 
 import type { Prompt } from '../meter/cache.ts';
-import { textOf, type JsonObject } from '../json.ts';
+import { rehearsalText, type JsonObject } from '../json.ts';
 import type { Script } from '../script.ts';
 import type { Memory } from '../wire/memory.ts';
 import type { Refusal } from '../wire/wire.ts';
-import { anthropicProblem } from './anthropic.ts';
-import { bytesProblem, keyProblem, sizeProblem, type Envelope } from './body.ts';
-import { chatProblem } from './openai-chat.ts';
-import { responsesProblem } from './openai-responses.ts';
-import { overflow, type OverflowDialect } from './overflow.ts';
+import { strictAnthropicProblem } from './anthropic.ts';
+import { strictBytesProblem, strictKeyProblem, strictSizeProblem, type Envelope } from './body.ts';
+import { strictChatProblem } from './openai-chat.ts';
+import { strictResponsesProblem } from './openai-responses.ts';
+import { strictOverflow, type OverflowDialect } from './overflow.ts';
 
 export type Judged = {
   readonly script: Script;
@@ -20,29 +20,29 @@ export type Judged = {
 
 export function strictProblem(envelope: Envelope, { script, body, prompt, memory }: Judged): Refusal | undefined {
   return (
-    keyProblem(envelope, script.keys) ??
-    sizeProblem(envelope, script) ??
-    bytesProblem(envelope) ??
-    senseProblem(envelope, body, memory) ??
-    lengthProblem(envelope, { script, body, prompt, memory })
+    strictKeyProblem(envelope, script.keys) ??
+    strictSizeProblem(envelope, script) ??
+    strictBytesProblem(envelope) ??
+    strictSenseProblem(envelope, body, memory) ??
+    strictLengthProblem(envelope, { script, body, prompt, memory })
   );
 }
 
-function senseProblem({ api }: Envelope, body: JsonObject, memory: Memory): Refusal | undefined {
+function strictSenseProblem({ api }: Envelope, body: JsonObject, memory: Memory): Refusal | undefined {
   switch (api) {
     case 'anthropic':
-      return anthropicProblem(body, memory);
+      return strictAnthropicProblem(body, memory);
     case 'openai':
-      return responsesProblem(body, memory);
+      return strictResponsesProblem(body, memory);
     case 'openai-chat':
-      return chatProblem(body);
+      return strictChatProblem(body);
   }
 }
 
-function lengthProblem({ api }: Envelope, { script, body, prompt }: Judged): Refusal | undefined {
+function strictLengthProblem({ api }: Envelope, { script, body, prompt }: Judged): Refusal | undefined {
   const { contextTokens } = script;
-  const limit = typeof contextTokens === 'object' ? contextTokens[textOf(body['model'])] : contextTokens;
+  const limit = typeof contextTokens === 'object' ? contextTokens[rehearsalText(body['model'])] : contextTokens;
   if (limit === undefined || prompt.tokens <= limit) return undefined;
   const own: OverflowDialect = api === 'anthropic' ? 'anthropic' : api === 'openai' ? 'openai-responses' : 'openai';
-  return overflow(script.overflowDialect ?? own, prompt.tokens, limit);
+  return strictOverflow(script.overflowDialect ?? own, prompt.tokens, limit);
 }

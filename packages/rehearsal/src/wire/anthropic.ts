@@ -1,9 +1,9 @@
 // Anthropic Messages: reads requests and writes answers in this format.
 
-import { isList, objectsIn, textOf, type Json, type JsonObject } from '../json.ts';
+import { isRehearsalList, rehearsalObjectsIn, rehearsalText, type Json, type JsonObject } from '../json.ts';
 import {
-  argumentPieces,
-  slices,
+  wireArgumentPieces,
+  wireTextSlices,
   type Frame,
   type Refusal,
   type Reply,
@@ -17,45 +17,54 @@ export const anthropic: Wire = {
   api: 'anthropic',
   requestIdHeader: 'request-id',
   outline: (body) => ({
-    model: textOf(body['model']),
+    model: rehearsalText(body['model']),
     stream: body['stream'] === true,
-    system: blockText(body['system']),
-    tools: objectsIn(body['tools']).map((tool) => textOf(tool['name'])),
-    said: objectsIn(body['messages']).flatMap(said),
+    system: anthropicWireBlockText(body['system']),
+    tools: rehearsalObjectsIn(body['tools']).map((tool) => rehearsalText(tool['name'])),
+    said: rehearsalObjectsIn(body['messages']).flatMap(saidInAnthropicWire),
   }),
-  frames,
+  frames: anthropicWireFrames,
   whole: (reply) => ({
-    ...message(reply),
-    content: wholeBlocks(reply),
+    ...anthropicWireMessage(reply),
+    content: wholeAnthropicBlocks(reply),
     stop_reason: STOP_REASONS[reply.stop],
-    stop_details: stopDetails(reply),
-    usage: usage(reply, reply.usage.output),
+    stop_details: anthropicStopDetails(reply),
+    usage: anthropicWireUsage(reply, reply.usage.output),
   }),
-  errorBody: (refusal, requestId) => ({ ...errorObject(refusal), request_id: requestId }),
-  errorFrame: (refusal) => frame('other', 'error', errorObject(refusal)),
+  errorBody: (refusal, requestId) => ({ ...anthropicErrorObject(refusal), request_id: requestId }),
+  errorFrame: (refusal) => anthropicWireFrame('other', 'error', anthropicErrorObject(refusal)),
 };
 
 // ── request ───────────────────────────────────────────────────────────────────────────────────
 
-function said(message: JsonObject): Said[] {
+function saidInAnthropicWire(message: JsonObject): Said[] {
   const content = message['content'];
-  const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : objectsIn(content);
+  const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : rehearsalObjectsIn(content);
   if (message['role'] === 'assistant') {
     const calls = blocks.filter((block) => block['type'] === 'tool_use');
-    return [{ by: 'assistant', calls: calls.map((call) => ({ id: textOf(call['id']), name: textOf(call['name']) })) }];
+    return [
+      {
+        by: 'assistant',
+        calls: calls.map((call) => ({ id: rehearsalText(call['id']), name: rehearsalText(call['name']) })),
+      },
+    ];
   }
   const results = blocks
     .filter((block) => block['type'] === 'tool_result')
-    .map((block): Said => ({ by: 'tool', id: textOf(block['tool_use_id']), output: blockText(block['content']) }));
-  const text = blockText(blocks);
+    .map((block): Said => ({
+      by: 'tool',
+      id: rehearsalText(block['tool_use_id']),
+      output: anthropicWireBlockText(block['content']),
+    }));
+  const text = anthropicWireBlockText(blocks);
   return text === '' ? results : [...results, { by: 'user', text }];
 }
 
-function blockText(content: Json | undefined): string {
-  if (!isList(content)) return textOf(content);
-  return objectsIn(content)
+function anthropicWireBlockText(content: Json | undefined): string {
+  if (!isRehearsalList(content)) return rehearsalText(content);
+  return rehearsalObjectsIn(content)
     .filter((block) => block['type'] === 'text')
-    .map((block) => textOf(block['text']))
+    .map((block) => rehearsalText(block['text']))
     .join('\n');
 }
 
@@ -72,30 +81,30 @@ const STOP_REASONS: Record<Stop, string> = {
   failed: 'end_turn',
 };
 
-function* frames(reply: Reply): Generator<Frame> {
+function* anthropicWireFrames(reply: Reply): Generator<Frame> {
   // The start event counts the first token, as in the real API; the last event has the total.
-  yield frame('start', 'message_start', {
+  yield anthropicWireFrame('start', 'message_start', {
     type: 'message_start',
-    message: { ...message(reply), usage: usage(reply, 1) },
+    message: { ...anthropicWireMessage(reply), usage: anthropicWireUsage(reply, 1) },
   });
   let index = 0;
   for (const part of reply.parts) {
-    yield frame('other', 'content_block_start', {
+    yield anthropicWireFrame('other', 'content_block_start', {
       type: 'content_block_start',
       index,
-      content_block: emptyBlock(part),
+      content_block: emptyAnthropicBlock(part),
     });
-    if (index === 0) yield frame('other', 'ping', { type: 'ping' });
-    yield* deltas(part, index, reply.chunkChars);
-    yield frame('other', 'content_block_stop', { type: 'content_block_stop', index });
+    if (index === 0) yield anthropicWireFrame('other', 'ping', { type: 'ping' });
+    yield* anthropicWireDeltas(part, index, reply.chunkChars);
+    yield anthropicWireFrame('other', 'content_block_stop', { type: 'content_block_stop', index });
     index += 1;
   }
-  yield frame('stop', 'message_delta', {
+  yield anthropicWireFrame('stop', 'message_delta', {
     type: 'message_delta',
     delta: {
       stop_reason: STOP_REASONS[reply.stop],
       stop_sequence: null,
-      stop_details: stopDetails(reply),
+      stop_details: anthropicStopDetails(reply),
       container: null,
     },
     usage: {
@@ -107,10 +116,10 @@ function* frames(reply: Reply): Generator<Frame> {
       server_tool_use: null,
     },
   });
-  yield frame('end', 'message_stop', { type: 'message_stop' });
+  yield anthropicWireFrame('end', 'message_stop', { type: 'message_stop' });
 }
 
-function* deltas(part: ReplyPart, index: number, chunkChars: number): Generator<Frame> {
+function* anthropicWireDeltas(part: ReplyPart, index: number, chunkChars: number): Generator<Frame> {
   // The fixed text around a delta is made once: an answer may have hundreds of thousands of deltas.
   const start = `{"type":"content_block_delta","index":${index},"delta":`;
   const delta = (json: string): Frame => ({ kind: 'content', event: 'content_block_delta', data: `${start}${json}}` });
@@ -119,7 +128,7 @@ function* deltas(part: ReplyPart, index: number, chunkChars: number): Generator<
       for (const piece of part.pieces.each()) yield delta(`{"type":"text_delta","text":${JSON.stringify(piece)}}`);
       return;
     case 'thinking':
-      for (const piece of slices(part.text, chunkChars))
+      for (const piece of wireTextSlices(part.text, chunkChars))
         yield delta(`{"type":"thinking_delta","thinking":${JSON.stringify(piece)}}`);
       yield delta(`{"type":"signature_delta","signature":${JSON.stringify(part.seal)}}`);
       return;
@@ -127,7 +136,7 @@ function* deltas(part: ReplyPart, index: number, chunkChars: number): Generator<
       yield delta('{"type":"input_json_delta","partial_json":""}');
       // A call without arguments streams no JSON at all.
       if (part.wireArgs === '{}') return;
-      for (const piece of argumentPieces(part.wireArgs, chunkChars))
+      for (const piece of wireArgumentPieces(part.wireArgs, chunkChars))
         yield delta(`{"type":"input_json_delta","partial_json":${JSON.stringify(piece)}}`);
       return;
     case 'redacted':
@@ -135,7 +144,7 @@ function* deltas(part: ReplyPart, index: number, chunkChars: number): Generator<
   }
 }
 
-function emptyBlock(part: ReplyPart): JsonObject {
+function emptyAnthropicBlock(part: ReplyPart): JsonObject {
   switch (part.type) {
     case 'text':
       return { type: 'text', text: '', citations: null };
@@ -154,11 +163,11 @@ function emptyBlock(part: ReplyPart): JsonObject {
   }
 }
 
-export function wholeBlocks(reply: Reply): readonly JsonObject[] {
-  return reply.parts.map(wholeBlock);
+export function wholeAnthropicBlocks(reply: Reply): readonly JsonObject[] {
+  return reply.parts.map(wholeAnthropicBlock);
 }
 
-function wholeBlock(part: ReplyPart): JsonObject {
+function wholeAnthropicBlock(part: ReplyPart): JsonObject {
   switch (part.type) {
     case 'text':
       return { type: 'text', text: part.pieces.whole(), citations: null };
@@ -171,7 +180,7 @@ function wholeBlock(part: ReplyPart): JsonObject {
   }
 }
 
-function message(reply: Reply): JsonObject {
+function anthropicWireMessage(reply: Reply): JsonObject {
   return {
     id: `msg_${reply.id}`,
     type: 'message',
@@ -185,13 +194,13 @@ function message(reply: Reply): JsonObject {
   };
 }
 
-function stopDetails(reply: Reply): Json {
+function anthropicStopDetails(reply: Reply): Json {
   return reply.stop === 'refusal'
     ? { type: 'refusal', category: null, explanation: 'The rehearsed model declines.' }
     : null;
 }
 
-function usage(reply: Reply, outputTokens: number): JsonObject {
+function anthropicWireUsage(reply: Reply, outputTokens: number): JsonObject {
   return {
     input_tokens: reply.usage.input,
     cache_creation_input_tokens: reply.usage.cacheWrite,
@@ -203,10 +212,10 @@ function usage(reply: Reply, outputTokens: number): JsonObject {
   };
 }
 
-function errorObject(refusal: Refusal): JsonObject {
+function anthropicErrorObject(refusal: Refusal): JsonObject {
   return { type: 'error', error: { type: refusal.type, message: refusal.message } };
 }
 
-function frame(kind: Frame['kind'], event: string, data: JsonObject): Frame {
+function anthropicWireFrame(kind: Frame['kind'], event: string, data: JsonObject): Frame {
   return { kind, event, data: JSON.stringify(data) };
 }

@@ -1,8 +1,15 @@
 // OpenAI Chat Completions: reads requests and writes answers in this format.
 
-import { isList, isObject, objectsIn, textOf, type Json, type JsonObject } from '../json.ts';
 import {
-  argumentPieces,
+  isRehearsalList,
+  isRehearsalObject,
+  rehearsalObjectsIn,
+  rehearsalText,
+  type Json,
+  type JsonObject,
+} from '../json.ts';
+import {
+  wireArgumentPieces,
   type Frame,
   type Refusal,
   type Reply,
@@ -16,40 +23,42 @@ export const openaiChat: Wire = {
   api: 'openai-chat',
   requestIdHeader: 'x-request-id',
   outline: (body) => ({
-    model: textOf(body['model']),
+    model: rehearsalText(body['model']),
     stream: body['stream'] === true,
-    system: objectsIn(body['messages'])
+    system: rehearsalObjectsIn(body['messages'])
       .filter(({ role }) => role === 'system' || role === 'developer')
-      .map(({ content }) => contentText(content))
+      .map(({ content }) => chatWireContentText(content))
       .join('\n'),
-    tools: objectsIn(body['tools']).map((tool) => (isObject(tool['function']) ? textOf(tool['function']['name']) : '')),
-    said: objectsIn(body['messages']).flatMap(said),
+    tools: rehearsalObjectsIn(body['tools']).map((tool) =>
+      isRehearsalObject(tool['function']) ? rehearsalText(tool['function']['name']) : '',
+    ),
+    said: rehearsalObjectsIn(body['messages']).flatMap(saidInChatWire),
   }),
-  frames,
-  whole,
-  errorBody: errorObject,
-  errorFrame: (refusal) => ({ kind: 'other', data: JSON.stringify(errorObject(refusal)) }),
+  frames: chatWireFrames,
+  whole: wholeChatWireAnswer,
+  errorBody: chatWireErrorObject,
+  errorFrame: (refusal) => ({ kind: 'other', data: JSON.stringify(chatWireErrorObject(refusal)) }),
 };
 
 // ── request ───────────────────────────────────────────────────────────────────────────────────
 
-function said(message: JsonObject): Said[] {
-  const text = contentText(message['content']);
+function saidInChatWire(message: JsonObject): Said[] {
+  const text = chatWireContentText(message['content']);
   switch (message['role']) {
     case 'assistant': {
-      const calls = objectsIn(message['tool_calls']);
+      const calls = rehearsalObjectsIn(message['tool_calls']);
       return [
         {
           by: 'assistant',
           calls: calls.map((call) => ({
-            id: textOf(call['id']),
-            name: isObject(call['function']) ? textOf(call['function']['name']) : '',
+            id: rehearsalText(call['id']),
+            name: isRehearsalObject(call['function']) ? rehearsalText(call['function']['name']) : '',
           })),
         },
       ];
     }
     case 'tool':
-      return [{ by: 'tool', id: textOf(message['tool_call_id']), output: text }];
+      return [{ by: 'tool', id: rehearsalText(message['tool_call_id']), output: text }];
     case 'user':
       return [{ by: 'user', text }];
     default:
@@ -57,10 +66,10 @@ function said(message: JsonObject): Said[] {
   }
 }
 
-export function contentText(content: Json | undefined): string {
-  if (!isList(content)) return textOf(content);
-  return objectsIn(content)
-    .map((part) => textOf(part['text']))
+export function chatWireContentText(content: Json | undefined): string {
+  if (!isRehearsalList(content)) return rehearsalText(content);
+  return rehearsalObjectsIn(content)
+    .map((part) => rehearsalText(part['text']))
     .join('\n');
 }
 
@@ -77,9 +86,9 @@ const FINISH_REASONS: Record<Stop, string> = {
   failed: 'stop',
 };
 
-function* frames(reply: Reply, request: JsonObject): Generator<Frame> {
+function* chatWireFrames(reply: Reply, request: JsonObject): Generator<Frame> {
   const options = request['stream_options'];
-  const wantsUsage = isObject(options) && options['include_usage'] === true;
+  const wantsUsage = isRehearsalObject(options) && options['include_usage'] === true;
   const head = JSON.stringify({
     id: `chatcmpl-${reply.id}`,
     object: 'chat.completion.chunk',
@@ -97,7 +106,7 @@ function* frames(reply: Reply, request: JsonObject): Generator<Frame> {
   const content = reply.stop === 'refusal' ? 'refusal' : 'content';
   yield chunk(
     'start',
-    JSON.stringify({ role: 'assistant', content: hasText(reply) ? '' : null, refusal: null }),
+    JSON.stringify({ role: 'assistant', content: hasChatWireText(reply) ? '' : null, refusal: null }),
     'null',
   );
   let index = 0;
@@ -114,7 +123,7 @@ function* frames(reply: Reply, request: JsonObject): Generator<Frame> {
       }),
       'null',
     );
-    for (const piece of argumentPieces(part.wireArgs, reply.chunkChars))
+    for (const piece of wireArgumentPieces(part.wireArgs, reply.chunkChars))
       yield chunk(
         'content',
         `{"tool_calls":[{"index":${index},"function":{"arguments":${JSON.stringify(piece)}}}]}`,
@@ -123,12 +132,13 @@ function* frames(reply: Reply, request: JsonObject): Generator<Frame> {
     index += 1;
   }
   yield chunk('stop', '{}', JSON.stringify(FINISH_REASONS[reply.stop]));
-  if (wantsUsage) yield { kind: 'other', data: `${head},"choices":[],"usage":${JSON.stringify(usage(reply))}}` };
+  if (wantsUsage)
+    yield { kind: 'other', data: `${head},"choices":[],"usage":${JSON.stringify(chatWireUsage(reply))}}` };
   yield { kind: 'end', data: '[DONE]' };
 }
 
-function whole(reply: Reply): JsonObject {
-  const text = hasText(reply) ? wholeText(reply.parts) : null;
+function wholeChatWireAnswer(reply: Reply): JsonObject {
+  const text = hasChatWireText(reply) ? wholeChatWireText(reply.parts) : null;
   const calls = reply.parts.flatMap((part) =>
     part.type === 'call'
       ? [{ id: part.id, type: 'function', function: { name: part.name, arguments: part.wireArgs } }]
@@ -153,7 +163,7 @@ function whole(reply: Reply): JsonObject {
         finish_reason: FINISH_REASONS[reply.stop],
       },
     ],
-    usage: usage(reply),
+    usage: chatWireUsage(reply),
     service_tier: 'default',
     system_fingerprint: FINGERPRINT,
   };
@@ -161,15 +171,15 @@ function whole(reply: Reply): JsonObject {
 
 const FINGERPRINT = 'fp_rehearsal';
 
-function hasText(reply: Reply): boolean {
+function hasChatWireText(reply: Reply): boolean {
   return reply.parts.some(({ type }) => type === 'text');
 }
 
-function wholeText(parts: readonly ReplyPart[]): string {
+function wholeChatWireText(parts: readonly ReplyPart[]): string {
   return parts.map((part) => (part.type === 'text' ? part.pieces.whole() : '')).join('');
 }
 
-function usage({ usage }: Reply): JsonObject {
+function chatWireUsage({ usage }: Reply): JsonObject {
   const prompt = usage.input + usage.cacheRead + usage.cacheWrite;
   return {
     prompt_tokens: prompt,
@@ -185,7 +195,7 @@ function usage({ usage }: Reply): JsonObject {
   };
 }
 
-export function errorObject(refusal: Refusal): JsonObject {
+export function chatWireErrorObject(refusal: Refusal): JsonObject {
   return {
     error: { message: refusal.message, type: refusal.type, param: refusal.param ?? null, code: refusal.code ?? null },
   };

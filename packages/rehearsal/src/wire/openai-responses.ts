@@ -1,30 +1,38 @@
 // OpenAI Responses: reads requests and writes answers in this format.
 
-import { isList, objectsIn, textOf, type Json, type JsonObject } from '../json.ts';
-import { contentText, errorObject } from './openai-chat.ts';
-import { argumentPieces, slices, type Frame, type Reply, type ReplyPart, type Said, type Wire } from './wire.ts';
+import { isRehearsalList, rehearsalObjectsIn, rehearsalText, type Json, type JsonObject } from '../json.ts';
+import { chatWireContentText, chatWireErrorObject } from './openai-chat.ts';
+import {
+  wireArgumentPieces,
+  wireTextSlices,
+  type Frame,
+  type Reply,
+  type ReplyPart,
+  type Said,
+  type Wire,
+} from './wire.ts';
 
 export const openaiResponses: Wire = {
   api: 'openai',
   requestIdHeader: 'x-request-id',
   outline: (body) => {
-    const input = inputItems(body['input']);
+    const input = responsesWireInputItems(body['input']);
     const system = input
       .filter(({ role }) => role === 'system' || role === 'developer')
-      .map(({ content }) => contentText(content));
+      .map(({ content }) => chatWireContentText(content));
     return {
-      model: textOf(body['model']),
+      model: rehearsalText(body['model']),
       stream: body['stream'] === true,
-      system: [textOf(body['instructions']), ...system].filter((text) => text !== '').join('\n'),
-      tools: objectsIn(body['tools']).map((tool) => textOf(tool['name'])),
-      said: input.flatMap(said),
+      system: [rehearsalText(body['instructions']), ...system].filter((text) => text !== '').join('\n'),
+      tools: rehearsalObjectsIn(body['tools']).map((tool) => rehearsalText(tool['name'])),
+      said: input.flatMap(saidInResponsesWire),
     };
   },
-  frames,
-  whole: (reply, request) => closing(reply, request, output(reply, request)).response,
-  errorBody: errorObject,
+  frames: responsesWireFrames,
+  whole: (reply, request) => responsesWireClosing(reply, request, responsesWireOutput(reply, request)).response,
+  errorBody: chatWireErrorObject,
   errorFrame: (refusal) =>
-    frame('other', {
+    responsesWireFrame('other', {
       type: 'error',
       sequence_number: 0,
       code: refusal.code ?? refusal.type,
@@ -35,19 +43,19 @@ export const openaiResponses: Wire = {
 
 // ── request ───────────────────────────────────────────────────────────────────────────────────
 
-function inputItems(input: Json | undefined): readonly JsonObject[] {
-  return isList(input) ? objectsIn(input) : [{ role: 'user', content: textOf(input) }];
+function responsesWireInputItems(input: Json | undefined): readonly JsonObject[] {
+  return isRehearsalList(input) ? rehearsalObjectsIn(input) : [{ role: 'user', content: rehearsalText(input) }];
 }
 
-function said(item: JsonObject): Said[] {
+function saidInResponsesWire(item: JsonObject): Said[] {
   switch (item['type'] ?? 'message') {
     case 'message':
       if (item['role'] === 'assistant') return [{ by: 'assistant', calls: [] }];
-      return item['role'] === 'user' ? [{ by: 'user', text: contentText(item['content']) }] : [];
+      return item['role'] === 'user' ? [{ by: 'user', text: chatWireContentText(item['content']) }] : [];
     case 'function_call':
-      return [{ by: 'assistant', calls: [{ id: textOf(item['call_id']), name: textOf(item['name']) }] }];
+      return [{ by: 'assistant', calls: [{ id: rehearsalText(item['call_id']), name: rehearsalText(item['name']) }] }];
     case 'function_call_output':
-      return [{ by: 'tool', id: textOf(item['call_id']), output: contentText(item['output']) }];
+      return [{ by: 'tool', id: rehearsalText(item['call_id']), output: chatWireContentText(item['output']) }];
     case 'reasoning':
       return [{ by: 'assistant', calls: [] }];
     default:
@@ -57,23 +65,26 @@ function said(item: JsonObject): Said[] {
 
 // ── response ──────────────────────────────────────────────────────────────────────────────────
 
-function* frames(reply: Reply, request: JsonObject): Generator<Frame> {
+function* responsesWireFrames(reply: Reply, request: JsonObject): Generator<Frame> {
   let sequence = 0;
   const number = (made: (sequence: number) => Frame): Frame => made(sequence++);
   const event = (kind: Frame['kind'], type: string, rest: JsonObject): Frame =>
-    number((sequence_number) => frame(kind, { type, sequence_number, ...rest }));
+    number((sequence_number) => responsesWireFrame(kind, { type, sequence_number, ...rest }));
 
-  const opening = response(reply, request, { status: 'in_progress' });
+  const opening = responsesWireResponse(reply, request, { status: 'in_progress' });
   yield event('start', 'response.created', { response: opening });
   yield event('start', 'response.in_progress', { response: opening });
-  const items = output(reply, request);
+  const items = responsesWireOutput(reply, request);
   for (const [output_index, part] of reply.parts.entries()) {
     const item = items[output_index] ?? {};
-    yield event('other', 'response.output_item.added', { output_index, item: { ...item, ...emptied(part) } });
-    yield* inside(part, { reply, number, output_index, item_id: textOf(item['id']) });
+    yield event('other', 'response.output_item.added', {
+      output_index,
+      item: { ...item, ...emptiedResponsesItem(part) },
+    });
+    yield* responsesWireItemFrames(part, { reply, number, output_index, item_id: rehearsalText(item['id']) });
     yield event('other', 'response.output_item.done', { output_index, item });
   }
-  const { type, response: closed } = closing(reply, request, items);
+  const { type, response: closed } = responsesWireClosing(reply, request, items);
   yield event('end', type, { response: closed });
 }
 
@@ -84,9 +95,9 @@ type Place = {
   readonly item_id: string;
 };
 
-function* inside(part: ReplyPart, { reply, number, output_index, item_id }: Place): Generator<Frame> {
+function* responsesWireItemFrames(part: ReplyPart, { reply, number, output_index, item_id }: Place): Generator<Frame> {
   const event = (type: string, rest: JsonObject): Frame =>
-    number((sequence_number) => frame('other', { type, sequence_number, item_id, output_index, ...rest }));
+    number((sequence_number) => responsesWireFrame('other', { type, sequence_number, item_id, output_index, ...rest }));
   // The fixed text of a delta is made once: an answer may have hundreds of thousands of deltas.
   const deltas = (type: string, rest: JsonObject): ((piece: string) => Frame) => {
     const tail = JSON.stringify({ item_id, output_index, ...rest }).slice(1);
@@ -101,7 +112,7 @@ function* inside(part: ReplyPart, { reply, number, output_index, item_id }: Plac
     case 'text': {
       const refused = reply.stop === 'refusal';
       const place = { content_index: 0 };
-      yield event('response.content_part.added', { ...place, part: textPart('', refused) });
+      yield event('response.content_part.added', { ...place, part: responsesWireTextPart('', refused) });
       const delta = refused
         ? deltas('response.refusal.delta', place)
         : deltas('response.output_text.delta', { ...place, logprobs: [] });
@@ -110,14 +121,14 @@ function* inside(part: ReplyPart, { reply, number, output_index, item_id }: Plac
       yield refused
         ? event('response.refusal.done', { ...place, refusal: text })
         : event('response.output_text.done', { ...place, text, logprobs: [] });
-      yield event('response.content_part.done', { ...place, part: textPart(text, refused) });
+      yield event('response.content_part.done', { ...place, part: responsesWireTextPart(text, refused) });
       return;
     }
     case 'thinking': {
       const place = { summary_index: 0 };
       yield event('response.reasoning_summary_part.added', { ...place, part: { type: 'summary_text', text: '' } });
       const delta = deltas('response.reasoning_summary_text.delta', place);
-      for (const piece of slices(part.text, reply.chunkChars)) yield delta(piece);
+      for (const piece of wireTextSlices(part.text, reply.chunkChars)) yield delta(piece);
       yield event('response.reasoning_summary_text.done', { ...place, text: part.text });
       yield event('response.reasoning_summary_part.done', {
         ...place,
@@ -127,7 +138,7 @@ function* inside(part: ReplyPart, { reply, number, output_index, item_id }: Plac
     }
     case 'call': {
       const delta = deltas('response.function_call_arguments.delta', {});
-      for (const piece of argumentPieces(part.wireArgs, reply.chunkChars)) yield delta(piece);
+      for (const piece of wireArgumentPieces(part.wireArgs, reply.chunkChars)) yield delta(piece);
       yield event('response.function_call_arguments.done', { arguments: part.wireArgs });
       return;
     }
@@ -137,7 +148,7 @@ function* inside(part: ReplyPart, { reply, number, output_index, item_id }: Plac
 }
 
 /** Fields that an item lacks when it is announced. */
-function emptied(part: ReplyPart): JsonObject {
+function emptiedResponsesItem(part: ReplyPart): JsonObject {
   switch (part.type) {
     case 'text':
       return { status: 'in_progress', content: [] };
@@ -149,19 +160,19 @@ function emptied(part: ReplyPart): JsonObject {
   }
 }
 
-function output(reply: Reply, request: JsonObject): readonly JsonObject[] {
-  const sealed = isList(request['include']) && request['include'].includes('reasoning.encrypted_content');
+function responsesWireOutput(reply: Reply, request: JsonObject): readonly JsonObject[] {
+  const sealed = isRehearsalList(request['include']) && request['include'].includes('reasoning.encrypted_content');
   const cutShort = reply.stop === 'length' || reply.stop === 'context' || reply.stop === 'filter';
   return reply.parts.map((part, index): JsonObject => {
     const status = cutShort && index === reply.parts.length - 1 ? 'incomplete' : 'completed';
-    const id = outputId(reply, index);
+    const id = responsesWireOutputId(reply, index);
     switch (part.type) {
       case 'text':
         return {
           id,
           type: 'message',
           status,
-          content: [textPart(part.pieces.whole(), reply.stop === 'refusal')],
+          content: [responsesWireTextPart(part.pieces.whole(), reply.stop === 'refusal')],
           role: 'assistant',
         };
       case 'thinking':
@@ -189,16 +200,16 @@ function output(reply: Reply, request: JsonObject): readonly JsonObject[] {
 const ID_PREFIXES: Record<ReplyPart['type'], string> = { text: 'msg_', thinking: 'rs_', redacted: 'rs_', call: 'fc_' };
 
 /** The id of an output item. */
-export function outputId(reply: Reply, index: number): string {
+export function responsesWireOutputId(reply: Reply, index: number): string {
   const part = reply.parts[index];
   return `${part === undefined ? '' : ID_PREFIXES[part.type]}${reply.id}${index.toString(16).padStart(4, '0')}`;
 }
 
-function textPart(text: string, refused: boolean): JsonObject {
+function responsesWireTextPart(text: string, refused: boolean): JsonObject {
   return refused ? { type: 'refusal', refusal: text } : { type: 'output_text', annotations: [], logprobs: [], text };
 }
 
-function closing(
+function responsesWireClosing(
   reply: Reply,
   request: JsonObject,
   items: readonly JsonObject[],
@@ -214,7 +225,7 @@ function closing(
   };
   const ended = (status: string, rest: JsonObject) => ({
     type: `response.${status}`,
-    response: response(reply, request, { status, output: items, usage, ...rest }),
+    response: responsesWireResponse(reply, request, { status, output: items, usage, ...rest }),
   });
   switch (reply.stop) {
     case 'length':
@@ -235,7 +246,7 @@ function closing(
   }
 }
 
-function response(reply: Reply, request: JsonObject, rest: JsonObject): JsonObject {
+function responsesWireResponse(reply: Reply, request: JsonObject, rest: JsonObject): JsonObject {
   return {
     id: `resp_${reply.id}`,
     object: 'response',
@@ -268,6 +279,6 @@ function response(reply: Reply, request: JsonObject, rest: JsonObject): JsonObje
   };
 }
 
-function frame(kind: Frame['kind'], data: JsonObject): Frame {
-  return { kind, event: textOf(data['type']), data: JSON.stringify(data) };
+function responsesWireFrame(kind: Frame['kind'], data: JsonObject): Frame {
+  return { kind, event: rehearsalText(data['type']), data: JSON.stringify(data) };
 }

@@ -117,7 +117,7 @@ export type Wire = {
 };
 
 /** Pieces of at most `size` UTF-16 units, without splitting a surrogate pair. */
-export function* slices(text: string, size: number): Generator<string> {
+export function* wireTextSlices(text: string, size: number): Generator<string> {
   for (let from = 0; from < text.length;) {
     let to = Math.min(from + size, text.length);
     const last = text.charCodeAt(to - 1);
@@ -128,6 +128,6 @@ export function* slices(text: string, size: number): Generator<string> {
 }
 
 /** The arguments as streamed text; values other than text are not split. */
-export function argumentPieces(wireArgs: Json, size: number): Iterable<string> {
-  return typeof wireArgs === 'string' ? slices(wireArgs, size) : [];
+export function wireArgumentPieces(wireArgs: Json, size: number): Iterable<string> {
+  return typeof wireArgs === 'string' ? wireTextSlices(wireArgs, size) : [];
 }

@@ -41,7 +41,7 @@ const ISOLATION = [
 /** Without the command, which follows behind `--`. */
 export function bubblewrapArguments(policy: SandboxPolicy): readonly string[] {
   const { system, root, proxy } = policy;
-  const all = mounts(policy);
+  const all = bubblewrapMounts(policy);
   return [
     ...ISOLATION,
     ...system.options,
@@ -65,15 +65,15 @@ export function bubblewrapArguments(policy: SandboxPolicy): readonly string[] {
     '/proc',
     '--dev',
     '/dev',
-    ...emptyFolder('/dev/shm', SHARED_MEMORY_BYTES),
+    ...emptyMountFolder('/dev/shm', SHARED_MEMORY_BYTES),
     // Files in it would use memory without a bound. Devices stay writable.
     '--remount-ro',
     '/dev',
-    ...emptyFolder('/run', RUN_BYTES),
+    ...emptyMountFolder('/run', RUN_BYTES),
     '--dir',
     '/var',
-    ...varTmp(all),
-    ...all.flatMap(mountArguments),
+    ...bubblewrapVarTmp(all),
+    ...all.flatMap(bubblewrapMountArguments),
     ...(proxy === undefined ? [] : ['--ro-bind', proxy.socket, PROXY_SOCKET]),
     '--remount-ro',
     '/',
@@ -83,7 +83,7 @@ export function bubblewrapArguments(policy: SandboxPolicy): readonly string[] {
 }
 
 /** /var/tmp is /tmp: by a link, or by a mount (see `mounts`) if another mount is below it. */
-function varTmp(all: readonly Mount[]): readonly string[] {
+function bubblewrapVarTmp(all: readonly Mount[]): readonly string[] {
   return all.some(({ at }) => at === VAR_TMP) ? [] : ['--symlink', '/tmp', VAR_TMP];
 }
 
@@ -93,63 +93,66 @@ type Kind = 'hidden' | 'sealed' | 'brought' | 'cache' | 'writable' | 'readable' 
 export type Mount = { readonly kind: Kind; readonly from: string; readonly at: string };
 
 /** Parents before what is in them. */
-export function mounts(policy: SandboxPolicy): readonly Mount[] {
+export function bubblewrapMounts(policy: SandboxPolicy): readonly Mount[] {
   const { system, root, folder, readable, writable, sealed, hidden } = policy;
   const open = [root, ...writable];
   const all: readonly Mount[] = [
-    ...hidden.map(here('hidden')),
-    ...sealed.map(here('sealed')),
-    ...(policy.brought ?? []).flatMap(broughtMounts),
-    ...open.map(here('writable')),
+    ...hidden.map(bubblewrapMountHere('hidden')),
+    ...sealed.map(bubblewrapMountHere('sealed')),
+    ...(policy.brought ?? []).flatMap(broughtBubblewrapMounts),
+    ...open.map(bubblewrapMountHere('writable')),
     { kind: 'writable', from: join(folder, 'home'), at: system.home },
     { kind: 'writable', from: join(folder, 'tmp'), at: '/tmp' },
     // A toolchain inside the project, such as its virtual environment, belongs to the work.
-    ...system.toolchains.filter((path) => !open.some((other) => isIn(path, other))).map(here('readable')),
-    ...readable.map(here('readable')),
+    ...system.toolchains
+      .filter((path) => !open.some((other) => isMountIn(path, other)))
+      .map(bubblewrapMountHere('readable')),
+    ...readable.map(bubblewrapMountHere('readable')),
   ];
   // Bubblewrap would follow a link at /var/tmp out of the new file system.
-  const isVarTmpNeeded = all.some(({ at }) => isIn(at, VAR_TMP));
+  const isVarTmpNeeded = all.some(({ at }) => isMountIn(at, VAR_TMP));
   const varTmpMount: Mount = { kind: 'writable', from: join(folder, 'tmp'), at: VAR_TMP };
   const first = new Map<string, Mount>();
   for (const mount of isVarTmpNeeded ? [...all, varTmpMount] : all)
     if (!first.has(mount.at)) first.set(mount.at, mount);
-  const needed = [...first.values()].sort(byDepth).filter(isNeeded);
-  return [...needed, ...pins(needed)].sort(byDepth);
+  const needed = [...first.values()].sort(mountsByDepth).filter(isMountNeeded);
+  return [...needed, ...pinsOfBubblewrap(needed)].sort(mountsByDepth);
 }
 
 /** None if a command put a file or a link at the path. */
-function broughtMounts({ from, at, caches }: BroughtFolder): readonly Mount[] {
-  if (!isFolder(dirname(at)) || (lstatSync(at, { throwIfNoEntry: false })?.isDirectory() ?? true) === false) return [];
-  const inside = caches.filter(({ name }) => isFolder(join(from, name)));
+function broughtBubblewrapMounts({ from, at, caches }: BroughtFolder): readonly Mount[] {
+  if (!isBubblewrapFolder(dirname(at)) || (lstatSync(at, { throwIfNoEntry: false })?.isDirectory() ?? true) === false)
+    return [];
+  const inside = caches.filter(({ name }) => isBubblewrapFolder(join(from, name)));
   return [
     { kind: 'brought', from, at },
     ...inside.map(({ name, from: own }) => ({ kind: 'cache' as const, from: own, at: join(at, name) })),
   ];
 }
 
-function isFolder(path: string): boolean {
+function isBubblewrapFolder(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
 /** Differs once a folder or file that the policy mounts was replaced by another of the same name. */
-export function mountIdentity(policy: SandboxPolicy): readonly string[] {
-  return mounts(policy).map(({ from }) => {
+export function mountIdentityInBubblewrap(policy: SandboxPolicy): readonly string[] {
+  return bubblewrapMounts(policy).map(({ from }) => {
     const found = lstatSync(from, { throwIfNoEntry: false });
     return found === undefined ? '' : `${found.dev}:${found.ino}:${found.birthtimeMs}`;
   });
 }
 
-const here = (kind: Kind) => (path: string) => ({ kind, from: path, at: path });
+const bubblewrapMountHere = (kind: Kind) => (path: string) => ({ kind, from: path, at: path });
 
 /** The folders between a protected path and the writable mount it is in; in a private folder, of every mount. */
-function pins(all: readonly Mount[]): readonly Mount[] {
+function pinsOfBubblewrap(all: readonly Mount[]): readonly Mount[] {
   const found = all.flatMap((mount) => {
-    const around = all.findLast((other) => isIn(mount.at, other.at));
+    const around = all.findLast((other) => isMountIn(mount.at, other.at));
     // The next command mounts a brought folder again, so its parents need no pin.
     const isFree = mount.kind === 'writable' || mount.kind === 'brought';
-    if (around?.kind !== 'writable' || (isFree && !isPrivate(around))) return [];
-    return foldersBetween(around.at, mount.at).map(
-      (at) => ({ kind: 'pinned', from: sourceOf(at, around), at }) as const,
+    if (around?.kind !== 'writable' || (isFree && !isPrivateMount(around))) return [];
+    return mountFoldersBetween(around.at, mount.at).map(
+      (at) => ({ kind: 'pinned', from: sourceOfMount(at, around), at }) as const,
     );
   });
   return [...new Map(found.map((pin) => [pin.at, pin])).values()];
@@ -159,60 +162,60 @@ function pins(all: readonly Mount[]): readonly Mount[] {
  * Makes the folders in the private HOME and /tmp on which other mounts are put, and renames links in their place.
  * Bubblewrap makes missing mount points, and would follow a link that a command left there out of the box.
  */
-export function prepareMountPoints(policy: SandboxPolicy): void {
+export function prepareBubblewrapMountPoints(policy: SandboxPolicy): void {
   if (!existsSync(policy.folder)) return;
-  const all = mounts(policy);
+  const all = bubblewrapMounts(policy);
   for (const mount of all) {
-    const around = all.findLast((other) => other.kind === 'writable' && isIn(mount.at, other.at));
-    if (around === undefined || !isPrivate(around)) continue;
-    for (const at of foldersBetween(around.at, mount.at)) {
-      const path = sourceOf(at, around);
-      if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) setAside(path);
+    const around = all.findLast((other) => other.kind === 'writable' && isMountIn(mount.at, other.at));
+    if (around === undefined || !isPrivateMount(around)) continue;
+    for (const at of mountFoldersBetween(around.at, mount.at)) {
+      const path = sourceOfMount(at, around);
+      if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) setAsideMountPoint(path);
       mkdirSync(path, { recursive: true });
     }
-    const point = sourceOf(mount.at, around);
-    if (lstatSync(point, { throwIfNoEntry: false })?.isSymbolicLink() === true) setAside(point);
+    const point = sourceOfMount(mount.at, around);
+    if (lstatSync(point, { throwIfNoEntry: false })?.isSymbolicLink() === true) setAsideMountPoint(point);
   }
 }
 
-function isPrivate({ from, at }: Mount): boolean {
+function isPrivateMount({ from, at }: Mount): boolean {
   return from !== at;
 }
 
 /** The path outside that stands behind `at`, inside a mount. */
-function sourceOf(at: string, around: Mount): string {
+function sourceOfMount(at: string, around: Mount): string {
   return join(around.from, at.slice(around.at.length));
 }
 
-function setAside(path: string): void {
+function setAsideMountPoint(path: string): void {
   if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) renameSync(path, `${path}.replaced-${Date.now()}`);
 }
 
-function foldersBetween(outer: string, inner: string): readonly string[] {
+function mountFoldersBetween(outer: string, inner: string): readonly string[] {
   const folder = dirname(inner);
-  return isIn(folder, outer) ? [...foldersBetween(outer, folder), folder] : [];
+  return isMountIn(folder, outer) ? [...mountFoldersBetween(outer, folder), folder] : [];
 }
 
-function byDepth(a: Mount, b: Mount): number {
-  return depth(a.at) - depth(b.at);
+function mountsByDepth(a: Mount, b: Mount): number {
+  return mountDepth(a.at) - mountDepth(b.at);
 }
 
-function depth(path: string): number {
+function mountDepth(path: string): number {
   return path.split('/').length;
 }
 
 /** A read-only mount in a folder that is mounted read-only anyway costs time and changes nothing. */
-function isNeeded(mount: Mount, _: number, all: readonly Mount[]): boolean {
+function isMountNeeded(mount: Mount, _: number, all: readonly Mount[]): boolean {
   if (mount.kind !== 'readable') return true;
-  const around = all.filter((other) => other !== mount && isIn(mount.at, other.at)).at(-1);
+  const around = all.filter((other) => other !== mount && isMountIn(mount.at, other.at)).at(-1);
   return around?.kind !== 'readable' && around?.kind !== 'sealed';
 }
 
-function isIn(path: string, folder: string): boolean {
+function isMountIn(path: string, folder: string): boolean {
   return path.startsWith(folder === '/' ? folder : `${folder}/`);
 }
 
-function mountArguments({ kind, from, at }: Mount): readonly string[] {
+function bubblewrapMountArguments({ kind, from, at }: Mount): readonly string[] {
   switch (kind) {
     case 'writable':
     case 'cache':
@@ -233,6 +236,6 @@ function mountArguments({ kind, from, at }: Mount): readonly string[] {
   }
 }
 
-function emptyFolder(path: string, bytes: number): readonly string[] {
+function emptyMountFolder(path: string, bytes: number): readonly string[] {
   return ['--size', String(bytes), '--tmpfs', path];
 }

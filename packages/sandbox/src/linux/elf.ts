@@ -10,8 +10,8 @@ const BASE = 0x40_0000;
 const MACHINE: Readonly<Record<Architecture, number>> = { x64: 62, arm64: 183 };
 
 /** An executable for Linux: calls `number(argument, 0, 0, 0)`, then exits with the error, or 0. */
-export function callingProgram(architecture: Architecture, number: number, argument = 0): Buffer {
-  const code = architecture === 'x64' ? codeForX64(number, argument) : codeForArm64(number, argument);
+export function elfCallingProgram(architecture: Architecture, number: number, argument = 0): Buffer {
+  const code = architecture === 'x64' ? elfCodeForX64(number, argument) : elfCodeForArm64(number, argument);
   const size = CODE_AT + code.length;
   const file = Buffer.alloc(size);
   file.write('\x7fELF\x02\x01\x01', 0, 'latin1');
@@ -34,7 +34,7 @@ export function callingProgram(architecture: Architecture, number: number, argum
   return file;
 }
 
-function codeForX64(number: number, argument: number): Buffer {
+function elfCodeForX64(number: number, argument: number): Buffer {
   const code = Buffer.from(
     [
       'b800000000', // mov eax, number
@@ -57,7 +57,7 @@ function codeForX64(number: number, argument: number): Buffer {
   return code;
 }
 
-function codeForArm64(number: number, argument: number): Buffer {
+function elfCodeForArm64(number: number, argument: number): Buffer {
   const EXIT = 93;
   const words = [
     0xd280_0000 | ((argument & 0xffff) << 5), // movz x0, argument

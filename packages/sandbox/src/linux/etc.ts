@@ -81,24 +81,24 @@ const HOSTS = '127.0.0.1 localhost drover\n::1 localhost drover\n';
 const OTHERS_MAY_READ = 0o004;
 
 /** The folder to show as /etc, below `folder`. Made where there is none for the present state of the real one. */
-export function etcFolder(folder: string): string {
+export function sandboxEtcFolder(folder: string): string {
   const names = NAMES.filter((name) => existsSync(join(ETC, name)));
-  const key = createHash('sha256').update(names.map(fingerprint).join('\n')).digest('hex').slice(0, 16);
+  const key = createHash('sha256').update(names.map(fingerprintEtcFile).join('\n')).digest('hex').slice(0, 16);
   const place = join(folder, `etc-${key}`);
   if (existsSync(place)) return place;
   const draft = `${place}.${process.pid}`;
   rmSync(draft, { recursive: true, force: true });
   mkdirSync(draft, { recursive: true });
-  for (const name of names) copy(name, draft);
+  for (const name of names) copyEtcFile(name, draft);
   mkdirSync(join(draft, 'ssl', 'certs'), { recursive: true });
   writeFileSync(join(draft, 'hosts'), HOSTS);
   writeFileSync(join(draft, 'hostname'), 'drover\n');
-  settle(draft, place);
+  settleEtcDraft(draft, place);
   return place;
 }
 
 /** Moves the draft into place, unless another process was faster. */
-function settle(draft: string, place: string): void {
+function settleEtcDraft(draft: string, place: string): void {
   try {
     renameSync(draft, place);
   } catch (error) {
@@ -107,12 +107,12 @@ function settle(draft: string, place: string): void {
   }
 }
 
-function fingerprint(name: string): string {
+function fingerprintEtcFile(name: string): string {
   const { mtimeMs, size, ino } = lstatSync(join(ETC, name));
   return `${name} ${mtimeMs} ${size} ${ino}`;
 }
 
-function copy(name: string, draft: string): void {
+function copyEtcFile(name: string, draft: string): void {
   const from = join(ETC, name);
   const to = join(draft, name);
   mkdirSync(dirname(to), { recursive: true });
@@ -121,10 +121,10 @@ function copy(name: string, draft: string): void {
     writeFileSync(to, readFileSync(from));
     return;
   }
-  cpSync(from, to, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true, filter: isForOthers });
+  cpSync(from, to, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true, filter: isEtcFileForOthers });
 }
 
-function isForOthers(path: string): boolean {
+function isEtcFileForOthers(path: string): boolean {
   const found = lstatSync(path);
   return found.isSymbolicLink() || ((found.isFile() || found.isDirectory()) && (found.mode & OTHERS_MAY_READ) !== 0);
 }

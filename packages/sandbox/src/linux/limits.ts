@@ -15,7 +15,7 @@ import type { Limits } from '../policy.ts';
 const GIB = 1024 ** 3;
 
 /** Returns limits that keep the machine usable during any task. */
-export function machineLimits(): Limits {
+export function sandboxLimitsOfMachine(): Limits {
   return {
     processes: 2_048,
     memoryBytes: Math.max(2 * GIB, Math.floor(totalmem() * 0.75)),
@@ -31,18 +31,18 @@ export function machineLimits(): Limits {
  * Shell text that bounds the process that runs it, and all it starts. A bound that is above the one in force stays out.
  * Descriptors that drover was itself started with are closed: they may lead anywhere.
  */
-export function prelude(limits: Limits): string {
-  const bounds = boundsOf(limits).map((bound) => `ulimit ${bound}; `);
+export function sandboxLimitsPrelude(limits: Limits): string {
+  const bounds = sandboxLimitBounds(limits).map((bound) => `ulimit ${bound}; `);
   return `{ ${bounds.join('')}${CLOSE_DESCRIPTORS} } 2>/dev/null; `;
 }
 
 /** The same for a program that keeps stderr. The shell cannot restore it behind a block that closes its descriptors. */
-export function programPrelude(limits: Limits): string {
-  const bounds = boundsOf(limits).map((bound) => `ulimit ${bound} 2>/dev/null; `);
+export function sandboxLimitsProgramPrelude(limits: Limits): string {
+  const bounds = sandboxLimitBounds(limits).map((bound) => `ulimit ${bound} 2>/dev/null; `);
   return `${bounds.join('')}${CLOSE_DESCRIPTORS} `;
 }
 
-function boundsOf({ processes, memoryBytes, fileBytes, openFiles, cpuSeconds }: Limits): readonly string[] {
+function sandboxLimitBounds({ processes, memoryBytes, fileBytes, openFiles, cpuSeconds }: Limits): readonly string[] {
   const blocks = Math.floor(fileBytes / 1_024);
   const kib = Math.floor(memoryBytes / 1_024);
   return [`-u ${processes}`, `-d ${kib}`, `-f ${blocks}`, `-n ${openFiles}`, `-t ${cpuSeconds}`, '-c 0'];
@@ -65,37 +65,39 @@ const REMOVE_AGAIN_MS = 50;
 /** A group for one task, or none. Never throws: a machine without groups has resource limits only. */
 export function openControlGroup(label: string, limits: Limits): ControlGroup {
   const name = `drover-${process.pid}-${label}`;
-  const folders = existsSync(join(MOUNT, 'cgroup.controllers')) ? unified(name, limits) : separate(name, limits);
-  for (const folder of folders) removeStale(dirname(folder));
+  const folders = existsSync(join(MOUNT, 'cgroup.controllers'))
+    ? unifiedControlGroup(name, limits)
+    : separateControlGroups(name, limits);
+  for (const folder of folders) removeStaleControlGroups(dirname(folder));
   return {
     folders,
     close() {
-      for (const folder of folders) remove(folder, REMOVE_TRIES);
+      for (const folder of folders) removeControlGroup(folder, REMOVE_TRIES);
     },
   };
 }
 
-function remove(folder: string, tries: number): void {
-  if (tries === 0 || attempt(() => rmdirSync(folder))) return;
-  setTimeout(() => remove(folder, tries - 1), REMOVE_AGAIN_MS).unref();
+function removeControlGroup(folder: string, tries: number): void {
+  if (tries === 0 || tryControlGroup(() => rmdirSync(folder))) return;
+  setTimeout(() => removeControlGroup(folder, tries - 1), REMOVE_AGAIN_MS).unref();
 }
 
 /** Removes groups of processes that are gone. One that is in use cannot be removed. */
-function removeStale(parent: string): void {
-  attempt(() => {
+function removeStaleControlGroups(parent: string): void {
+  tryControlGroup(() => {
     for (const name of readdirSync(parent)) {
       const id = /^drover-(\d+)-/.exec(name)?.[1];
-      if (id !== undefined && !existsSync(join('/proc', id))) attempt(() => rmdirSync(join(parent, name)));
+      if (id !== undefined && !existsSync(join('/proc', id))) tryControlGroup(() => rmdirSync(join(parent, name)));
     }
   });
 }
 
-function unified(name: string, limits: Limits): readonly string[] {
-  const own = ownGroups().get('');
+function unifiedControlGroup(name: string, limits: Limits): readonly string[] {
+  const own = ownControlGroups().get('');
   if (own === undefined) return [];
   const parent = join(MOUNT, own);
   const folder = join(parent, name);
-  const isMade = attempt(() => {
+  const isMade = tryControlGroup(() => {
     // A group that has processes of its own can hand no controllers on: then this fails, and there is no group.
     writeFileSync(join(parent, 'cgroup.subtree_control'), '+pids +memory');
     mkdirSync(folder);
@@ -106,11 +108,11 @@ function unified(name: string, limits: Limits): readonly string[] {
 }
 
 /** Version 1 limits only the number of processes: joining a group takes milliseconds, and memory has a resource limit. */
-function separate(name: string, limits: Limits): readonly string[] {
-  const own = ownGroups().get('pids');
+function separateControlGroups(name: string, limits: Limits): readonly string[] {
+  const own = ownControlGroups().get('pids');
   if (own === undefined) return [];
   const folder = join(MOUNT, 'pids', own, name);
-  const isMade = attempt(() => {
+  const isMade = tryControlGroup(() => {
     mkdirSync(folder);
     writeFileSync(join(folder, 'pids.max'), String(limits.processes));
   });
@@ -118,9 +120,9 @@ function separate(name: string, limits: Limits): readonly string[] {
 }
 
 /** Controller -> the group of this process; '' is version 2. */
-function ownGroups(): ReadonlyMap<string, string> {
+function ownControlGroups(): ReadonlyMap<string, string> {
   const groups = new Map<string, string>();
-  attempt(() => {
+  tryControlGroup(() => {
     for (const line of readFileSync('/proc/self/cgroup', 'utf8').trim().split('\n')) {
       const [, controllers = '', path = ''] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
       for (const controller of controllers.split(',')) groups.set(controller, path);
@@ -129,7 +131,7 @@ function ownGroups(): ReadonlyMap<string, string> {
   return groups;
 }
 
-function attempt(act: () => void): boolean {
+function tryControlGroup(act: () => void): boolean {
   try {
     act();
     return true;

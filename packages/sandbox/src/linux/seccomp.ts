@@ -23,7 +23,7 @@ const ALLOW = 0x7fff_0000;
 const EPERM = 1;
 const ENOSYS = 38;
 const EAFNOSUPPORT = 97;
-const failWith = (errno: number): number => 0x0005_0000 | errno;
+const seccompFailWith = (errno: number): number => 0x0005_0000 | errno;
 
 const X32_BIT = 0x4000_0000;
 const AF_VSOCK = 40;
@@ -40,49 +40,61 @@ const RETURN = 0x06;
 
 type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, value: number];
 
-const load = (offset: number): Instruction => [LOAD, 0, 0, offset];
-const give = (value: number): Instruction => [RETURN, 0, 0, value];
+const seccompLoad = (offset: number): Instruction => [LOAD, 0, 0, offset];
+const seccompReturn = (value: number): Instruction => [RETURN, 0, 0, value];
 /** Runs the next instruction if the condition holds, else skips it. */
-const when = (code: number, value: number): Instruction => [code, 0, 1, value];
+const seccompWhen = (code: number, value: number): Instruction => [code, 0, 1, value];
 
-function filterInstructions(architecture: Architecture): readonly Instruction[] {
+function seccompInstructions(architecture: Architecture): readonly Instruction[] {
   return [
-    load(ARCH),
+    seccompLoad(ARCH),
     [EQUAL, 1, 0, AUDIT_ARCH[architecture]],
-    give(KILL_PROCESS),
-    load(NUMBER),
-    ...(architecture === 'x64' ? [when(AT_LEAST, X32_BIT), give(failWith(ENOSYS))] : []),
-    ...Object.values(REFUSED).flatMap((numbers) => [when(EQUAL, numbers[architecture]), give(failWith(EPERM))]),
-    when(EQUAL, CLONE3[architecture]),
-    give(failWith(ENOSYS)),
-    when(EQUAL, OPENAT2[architecture]),
-    give(failWith(ENOSYS)),
-    ...Object.values(MODE_CALLS).flatMap((call) => withoutSetUserId(call, architecture)),
-    ...onArgument(CLONE[architecture], when(ANY_BIT, CLONE_NAMESPACES), EPERM),
-    ...onArgument(SOCKET[architecture], when(EQUAL, AF_VSOCK), EAFNOSUPPORT),
-    give(ALLOW),
+    seccompReturn(KILL_PROCESS),
+    seccompLoad(NUMBER),
+    ...(architecture === 'x64' ? [seccompWhen(AT_LEAST, X32_BIT), seccompReturn(seccompFailWith(ENOSYS))] : []),
+    ...Object.values(REFUSED).flatMap((numbers) => [
+      seccompWhen(EQUAL, numbers[architecture]),
+      seccompReturn(seccompFailWith(EPERM)),
+    ]),
+    seccompWhen(EQUAL, CLONE3[architecture]),
+    seccompReturn(seccompFailWith(ENOSYS)),
+    seccompWhen(EQUAL, OPENAT2[architecture]),
+    seccompReturn(seccompFailWith(ENOSYS)),
+    ...Object.values(MODE_CALLS).flatMap((call) => seccompWithoutSetUserId(call, architecture)),
+    ...seccompOnArgument(CLONE[architecture], seccompWhen(ANY_BIT, CLONE_NAMESPACES), EPERM),
+    ...seccompOnArgument(SOCKET[architecture], seccompWhen(EQUAL, AF_VSOCK), EAFNOSUPPORT),
+    seccompReturn(ALLOW),
   ];
 }
 
 /** Refuses one call if its first argument matches. If it was another call, the next rule still finds the number. */
-function onArgument(number: number, condition: Instruction, errno: number): readonly Instruction[] {
-  return [[EQUAL, 0, 4, number], load(FIRST_ARGUMENT), condition, give(failWith(errno)), give(ALLOW)];
+function seccompOnArgument(number: number, condition: Instruction, errno: number): readonly Instruction[] {
+  return [
+    [EQUAL, 0, 4, number],
+    seccompLoad(FIRST_ARGUMENT),
+    condition,
+    seccompReturn(seccompFailWith(errno)),
+    seccompReturn(ALLOW),
+  ];
 }
 
-function withoutSetUserId({ numbers, mode, flags }: ModeCall, architecture: Architecture): readonly Instruction[] {
+function seccompWithoutSetUserId(
+  { numbers, mode, flags }: ModeCall,
+  architecture: Architecture,
+): readonly Instruction[] {
   const number = numbers[architecture];
   if (number === undefined) return [];
-  const argument = (at: number) => load(FIRST_ARGUMENT + at * ARGUMENT_BYTES);
-  const check = [argument(mode), when(ANY_BIT, SET_USER_ID), give(failWith(EPERM))];
+  const argument = (at: number) => seccompLoad(FIRST_ARGUMENT + at * ARGUMENT_BYTES);
+  const check = [argument(mode), seccompWhen(ANY_BIT, SET_USER_ID), seccompReturn(seccompFailWith(EPERM))];
   const creates: readonly Instruction[] =
     flags === undefined ? [] : [argument(flags), [ANY_BIT, 0, check.length, CREATES]];
-  const rules = [...creates, ...check, give(ALLOW)];
+  const rules = [...creates, ...check, seccompReturn(ALLOW)];
   return [[EQUAL, 0, rules.length, number], ...rules];
 }
 
 /** The program as the kernel reads it: eight bytes an instruction. */
-export function filterProgram(architecture: Architecture): Buffer {
-  const instructions = filterInstructions(architecture);
+export function seccompFilterProgram(architecture: Architecture): Buffer {
+  const instructions = seccompInstructions(architecture);
   const program = Buffer.alloc(instructions.length * 8);
   instructions.forEach(([code, ifTrue, ifFalse, value], at) => {
     program.writeUInt16LE(code, at * 8);

@@ -7,7 +7,7 @@
 //   3. IPv6 is special unless it is known as global unicast: an unknown range is refused.
 
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
-import { type HostRule, permits, type Target } from './hosts.ts';
+import { type HostRule, doHostRulesPermit, type Target } from './hosts.ts';
 
 type Range = readonly [kind: string, ...subnets: string[]];
 
@@ -24,13 +24,13 @@ const RANGES: readonly Range[] = [
   ['a reserved address', '192.0.0.0/24', '192.88.99.0/24', '240.0.0.0/4', '2001::/23'],
 ];
 
-const LISTS = RANGES.map(([kind, ...subnets]) => ({ kind, list: blockList(subnets) }));
-const GLOBAL_UNICAST = blockList(['2000::/3']);
+const LISTS = RANGES.map(([kind, ...subnets]) => ({ kind, list: addressBlockList(subnets) }));
+const GLOBAL_UNICAST = addressBlockList(['2000::/3']);
 
 /** Names the kind of a special-purpose address; undefined if the address is public. */
-export function describeSpecial(address: string): string | undefined {
-  const embedded = isIPv6(address) ? embeddedIPv4(address) : undefined;
-  if (embedded !== undefined) return describeSpecial(embedded);
+export function describeSpecialAddress(address: string): string | undefined {
+  const embedded = isIPv6(address) ? embeddedIPv4Address(address) : undefined;
+  if (embedded !== undefined) return describeSpecialAddress(embedded);
   const family = isIPv4(address) ? 'ipv4' : 'ipv6';
   const special = LISTS.find(({ list }) => list.check(address, family))?.kind;
   if (special !== undefined || family === 'ipv4') return special;
@@ -38,23 +38,23 @@ export function describeSpecial(address: string): string | undefined {
 }
 
 /** Finds the first resolved address that the rules do not let this name lead to. */
-export function findForbidden(
+export function findForbiddenAddress(
   rules: readonly HostRule[],
   { port }: Target,
   addresses: readonly string[],
 ): { readonly address: string; readonly kind: string } | undefined {
   for (const address of addresses) {
-    const kind = describeSpecial(address);
+    const kind = describeSpecialAddress(address);
     const named =
-      permits(rules, { host: address, kind: 'address', port }) ||
-      (kind === 'a loopback address' && permits(rules, { host: 'localhost', kind: 'name', port }));
+      doHostRulesPermit(rules, { host: address, kind: 'address', port }) ||
+      (kind === 'a loopback address' && doHostRulesPermit(rules, { host: 'localhost', kind: 'name', port }));
     if (kind !== undefined && !named) return { address, kind };
   }
   return undefined;
 }
 
-export const isLoopback = ({ host, kind }: Target): boolean =>
-  kind === 'name' ? host === 'localhost' : describeSpecial(host) === 'a loopback address';
+export const isLoopbackTarget = ({ host, kind }: Target): boolean =>
+  kind === 'name' ? host === 'localhost' : describeSpecialAddress(host) === 'a loopback address';
 
 /** The canonical form of a resolver's answer; undefined if it is no address or carries a zone. */
 export function canonicalAddress(text: string): string | undefined {
@@ -64,14 +64,14 @@ export function canonicalAddress(text: string): string | undefined {
 }
 
 /** The IPv4 address inside a mapped (::ffff:0:0/96), NAT64 (64:ff9b::/96) or 6to4 (2002::/16) address. */
-function embeddedIPv4(address: string): string | undefined {
-  const groups = expand(address);
+function embeddedIPv4Address(address: string): string | undefined {
+  const groups = expandAddress(address);
   const prefix = groups.slice(0, 6).join(':');
-  if (prefix === '0:0:0:0:0:ffff' || prefix === '64:ff9b:0:0:0:0') return dotted(groups.slice(6));
-  return groups[0] === '2002' ? dotted(groups.slice(1, 3)) : undefined;
+  if (prefix === '0:0:0:0:0:ffff' || prefix === '64:ff9b:0:0:0:0') return dottedAddress(groups.slice(6));
+  return groups[0] === '2002' ? dottedAddress(groups.slice(1, 3)) : undefined;
 }
 
-function expand(address: string): string[] {
+function expandAddress(address: string): string[] {
   const [head = '', tail] = (canonicalAddress(address) ?? '').split('::');
   const left = head === '' ? [] : head.split(':');
   if (tail === undefined) return left;
@@ -79,13 +79,13 @@ function expand(address: string): string[] {
   return [...left, ...Array.from({ length: 8 - left.length - right.length }, () => '0'), ...right];
 }
 
-const dotted = (groups: readonly string[]): string =>
+const dottedAddress = (groups: readonly string[]): string =>
   groups
     .map((group) => Number.parseInt(group, 16))
     .flatMap((group) => [group >> 8, group & 0xff])
     .join('.');
 
-function blockList(subnets: readonly string[]): BlockList {
+function addressBlockList(subnets: readonly string[]): BlockList {
   const list = new BlockList();
   for (const subnet of subnets) {
     const [address = '', bits] = subnet.split('/');

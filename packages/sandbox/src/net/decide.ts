@@ -6,8 +6,8 @@
 //   3. With an upstream proxy, names are not resolved here: their addresses are the upstream's business.
 
 import { lookup } from 'node:dns/promises';
-import { canonicalAddress, findForbidden, isLoopback } from './addresses.ts';
-import { formatRule, type HostRule, parseTarget, permits, type Target } from './hosts.ts';
+import { canonicalAddress, findForbiddenAddress, isLoopbackTarget } from './addresses.ts';
+import { formatHostRule, type HostRule, parseHostTarget, doHostRulesPermit, type Target } from './hosts.ts';
 import { Refusal } from './refusal.ts';
 
 /** One connection or plain HTTP request, reported when it was decided. */
@@ -36,19 +36,19 @@ const ADDRESSES_MAX = 16;
 const HOST_CHARS_MAX = 253;
 
 /** Returns what may be dialled, or throws a Refusal. Reports the connection exactly once. */
-export async function decide(policy: Policy, authority: string, defaultPort?: number): Promise<Allowed> {
+export async function decideConnection(policy: Policy, authority: string, defaultPort?: number): Promise<Allowed> {
   const { onConnection } = policy;
   let target: Target;
   try {
-    target = parseTarget(authority, defaultPort);
+    target = parseHostTarget(authority, defaultPort);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    onConnection({ host: printable(authority), port: 0, allowed: false, reason });
+    onConnection({ host: printableTarget(authority), port: 0, allowed: false, reason });
     throw new Refusal(400, reason);
   }
   const { host, port } = target;
   try {
-    const allowed = await check(policy, target);
+    const allowed = await checkConnectionTarget(policy, target);
     onConnection({ host, port, allowed: true });
     return allowed;
   } catch (error) {
@@ -59,19 +59,19 @@ export async function decide(policy: Policy, authority: string, defaultPort?: nu
   }
 }
 
-async function check(policy: Policy, target: Target): Promise<Allowed> {
+async function checkConnectionTarget(policy: Policy, target: Target): Promise<Allowed> {
   const { rules, viaUpstream } = policy;
   const { host, kind } = target;
-  if (!permits(rules, target))
-    throw new Refusal(403, `the sandbox does not allow ${host}; allow it with --net ${formatRule(target)}`);
+  if (!doHostRulesPermit(rules, target))
+    throw new Refusal(403, `the sandbox does not allow ${host}; allow it with --net ${formatHostRule(target)}`);
   if (host === 'localhost') return { target, addresses: LOOPBACK };
-  if (viaUpstream && !isLoopback(target)) return { target };
+  if (viaUpstream && !isLoopbackTarget(target)) return { target };
   if (kind === 'address') return { target, addresses: [host] };
-  const addresses = await resolveOnce(policy, host);
-  const forbidden = findForbidden(rules, target, addresses);
+  const addresses = await resolveTargetOnce(policy, host);
+  const forbidden = findForbiddenAddress(rules, target, addresses);
   if (forbidden === undefined) return { target, addresses };
   const { address, kind: what } = forbidden;
-  const rule = formatRule({ host: address, port: target.port });
+  const rule = formatHostRule({ host: address, port: target.port });
   throw new Refusal(
     403,
     `the sandbox does not allow ${host}: it resolves to ${address}, ${what}; allow it with --net ${rule}`,
@@ -79,8 +79,11 @@ async function check(policy: Policy, target: Target): Promise<Allowed> {
 }
 
 /** All addresses of a name, in canonical form. One unreadable answer spoils them all. */
-async function resolveOnce({ resolve = resolveName, resolveMs }: Policy, host: string): Promise<readonly string[]> {
-  const answers = await withDeadline(resolve(host), resolveMs).catch((error: unknown) => {
+async function resolveTargetOnce(
+  { resolve = resolveTargetName, resolveMs }: Policy,
+  host: string,
+): Promise<readonly string[]> {
+  const answers = await resolveWithDeadline(resolve(host), resolveMs).catch((error: unknown) => {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'no answer';
     throw new Refusal(502, `cannot resolve ${host} (${code})`);
   });
@@ -91,9 +94,9 @@ async function resolveOnce({ resolve = resolveName, resolveMs }: Policy, host: s
   return known;
 }
 
-const resolveName: Resolve = async (host) => (await lookup(host, { all: true })).map(({ address }) => address);
+const resolveTargetName: Resolve = async (host) => (await lookup(host, { all: true })).map(({ address }) => address);
 
-async function withDeadline<T>(promise: Promise<T>, ms: number): Promise<T> {
+async function resolveWithDeadline<T>(promise: Promise<T>, ms: number): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new Error('timed out')), ms).unref();
   try {
@@ -103,4 +106,4 @@ async function withDeadline<T>(promise: Promise<T>, ms: number): Promise<T> {
   }
 }
 
-const printable = (text: string): string => text.slice(0, HOST_CHARS_MAX).replaceAll(/[^\u0021-\u007e]/g, '?');
+const printableTarget = (text: string): string => text.slice(0, HOST_CHARS_MAX).replaceAll(/[^\u0021-\u007e]/g, '?');

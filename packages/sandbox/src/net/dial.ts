@@ -5,7 +5,7 @@
 import { request } from 'node:http';
 import { connect, type LookupFunction, type NetConnectOpts, type Socket, isIPv4 } from 'node:net';
 import type { Allowed } from './decide.ts';
-import { formatTarget } from './hosts.ts';
+import { formatHostTarget } from './hosts.ts';
 import { Refusal } from './refusal.ts';
 
 /** The user's own HTTP proxy. */
@@ -19,7 +19,7 @@ export type Dialing = {
 };
 
 /** Parses `http://[user:password@]host[:port]`. Throws an Error if it is anything else. */
-export function parseUpstream(text: string): Upstream {
+export function parseUpstreamProxy(text: string): Upstream {
   const url = URL.parse(text);
   if (url?.protocol !== 'http:' || url.hostname === '')
     throw new Error('The upstream proxy must be an http:// URL, for example http://proxy.example.com:3128');
@@ -35,18 +35,18 @@ export function parseUpstream(text: string): Upstream {
 /** A byte stream to the target itself. */
 export async function dialTarget(dialing: Dialing, allowed: Allowed): Promise<Socket> {
   const { target, addresses } = allowed;
-  if (addresses === undefined) return tunnelThrough(dialing, formatTarget(target));
-  return dial(dialing, { host: target.host, port: target.port, lookup: fixedLookup(addresses) });
+  if (addresses === undefined) return dialThroughUpstream(dialing, formatHostTarget(target));
+  return dialSocket(dialing, { host: target.host, port: target.port, lookup: fixedDialLookup(addresses) });
 }
 
 /** A connection for one plain HTTP request: to the target, or to the upstream proxy that forwards it. */
 export async function dialForRequest(dialing: Dialing, allowed: Allowed): Promise<Socket> {
   const { upstream } = dialing;
   if (allowed.addresses !== undefined || upstream === undefined) return dialTarget(dialing, allowed);
-  return dial(dialing, { host: upstream.host, port: upstream.port });
+  return dialSocket(dialing, { host: upstream.host, port: upstream.port });
 }
 
-async function dial(dialing: Dialing, options: NetConnectOpts & { host: string; port: number }): Promise<Socket> {
+async function dialSocket(dialing: Dialing, options: NetConnectOpts & { host: string; port: number }): Promise<Socket> {
   const { connectMs, idleMs, track } = dialing;
   const socket = connect({ ...options, allowHalfOpen: true, autoSelectFamily: true, noDelay: true });
   track(socket);
@@ -57,7 +57,7 @@ async function dial(dialing: Dialing, options: NetConnectOpts & { host: string; 
       socket.once('close', () => reject(new Error('closed')));
     });
   } catch (error) {
-    throw new Refusal(502, `cannot reach ${formatTarget(options)} (${describe(error)})`);
+    throw new Refusal(502, `cannot reach ${formatHostTarget(options)} (${describeDialError(error)})`);
   } finally {
     clearTimeout(timer);
   }
@@ -65,7 +65,7 @@ async function dial(dialing: Dialing, options: NetConnectOpts & { host: string; 
 }
 
 /** Replaces DNS: whatever name the socket asks for, it gets the addresses that were checked. */
-function fixedLookup(addresses: readonly string[]): LookupFunction {
+function fixedDialLookup(addresses: readonly string[]): LookupFunction {
   const all = addresses.map((address) => ({ address, family: isIPv4(address) ? 4 : 6 }));
   return (_name, options, callback) => {
     if (options.all === true) callback(null, all);
@@ -73,15 +73,15 @@ function fixedLookup(addresses: readonly string[]): LookupFunction {
   };
 }
 
-async function tunnelThrough(dialing: Dialing, authority: string): Promise<Socket> {
+async function dialThroughUpstream(dialing: Dialing, authority: string): Promise<Socket> {
   const { connectMs, upstream } = dialing;
   if (upstream === undefined) throw new Error('no upstream proxy');
-  const socket = await dial(dialing, { host: upstream.host, port: upstream.port });
+  const socket = await dialSocket(dialing, { host: upstream.host, port: upstream.port });
   const asked = request({
     createConnection: () => socket,
     method: 'CONNECT',
     path: authority,
-    headers: { host: authority, ...authorizationOf(upstream) },
+    headers: { host: authority, ...upstreamAuthorization(upstream) },
     setHost: false,
   });
   const timer = setTimeout(() => asked.destroy(new Error('timed out')), connectMs);
@@ -95,16 +95,16 @@ async function tunnelThrough(dialing: Dialing, authority: string): Promise<Socke
     return socket;
   } catch (error) {
     socket.destroy();
-    throw new Refusal(502, `cannot reach ${authority} through the upstream proxy (${describe(error)})`);
+    throw new Refusal(502, `cannot reach ${authority} through the upstream proxy (${describeDialError(error)})`);
   } finally {
     clearTimeout(timer);
   }
 }
 
-export const authorizationOf = ({ authorization }: Upstream): Record<string, string> =>
+export const upstreamAuthorization = ({ authorization }: Upstream): Record<string, string> =>
   authorization === undefined ? {} : { 'proxy-authorization': authorization };
 
-function describe(error: unknown): string {
+function describeDialError(error: unknown): string {
   if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code;
   return error instanceof Error ? error.message : 'unknown';
 }

@@ -8,10 +8,10 @@
 import { type ClientRequest, type IncomingMessage, request as send, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { pipeline } from 'node:stream';
-import { type Allowed, decide, type Policy } from './decide.ts';
-import { authorizationOf, type Dialing, dialForRequest } from './dial.ts';
-import { formatTarget, type Target } from './hosts.ts';
-import { answerRefusal, Refusal } from './refusal.ts';
+import { type Allowed, decideConnection, type Policy } from './decide.ts';
+import { upstreamAuthorization, type Dialing, dialForRequest } from './dial.ts';
+import { formatHostTarget, type Target } from './hosts.ts';
+import { answerProxyRefusal, Refusal } from './refusal.ts';
 
 const HEADER_BYTES_MAX = 64 * 1024;
 const HOP_BY_HOP = [
@@ -32,29 +32,33 @@ const BODILESS = ['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE'];
 export type Exchange = { readonly request: IncomingMessage; readonly response: ServerResponse };
 
 /** Forwards the request and starts the response, or throws a Refusal before anything was answered. */
-export async function forward(policy: Policy, dialing: Dialing, exchange: Exchange): Promise<void> {
+export async function forwardProxyExchange(policy: Policy, dialing: Dialing, exchange: Exchange): Promise<void> {
   const { request, response } = exchange;
-  const { authority, path } = parseAbsolute(request);
-  const allowed = await decide(policy, authority, 80);
+  const { authority, path } = parseProxyRequestUrl(request);
+  const allowed = await decideConnection(policy, authority, 80);
   if (response.destroyed) return;
   const socket = await dialForRequest(dialing, allowed);
   if (response.destroyed) {
     socket.destroy();
     return;
   }
-  const asked = ask(socket, { request, path, allowed, dialing });
+  const asked = askProxyTarget(socket, { request, path, allowed, dialing });
   response.once('close', () => socket.destroy());
-  asked.on('error', () => answerRefusal(response, broken(allowed.target)));
+  asked.on('error', () => answerProxyRefusal(response, brokenProxyResponse(allowed.target)));
   // A target that switches protocols unasked.
-  asked.once('upgrade', () => answerRefusal(response, broken(allowed.target)));
-  asked.once('response', (answer: IncomingMessage) => respond(answer, response));
+  asked.once('upgrade', () => answerProxyRefusal(response, brokenProxyResponse(allowed.target)));
+  asked.once('response', (answer: IncomingMessage) => respondFromProxy(answer, response));
   // Not a pipeline: that would destroy the client's connection before it got an answer.
   request.on('error', () => asked.destroy()).pipe(asked);
 }
 
-const broken = (target: Target): Refusal => new Refusal(502, `${formatTarget(target)} did not send a valid response`);
+const brokenProxyResponse = (target: Target): Refusal =>
+  new Refusal(502, `${formatHostTarget(target)} did not send a valid response`);
 
-function parseAbsolute({ url = '', headers, httpVersionMajor }: IncomingMessage): { authority: string; path: string } {
+function parseProxyRequestUrl({ url = '', headers, httpVersionMajor }: IncomingMessage): {
+  authority: string;
+  path: string;
+} {
   if (httpVersionMajor !== 1) throw new Refusal(400, 'the proxy of the sandbox speaks HTTP/1.0 and HTTP/1.1 only');
   if (headers.upgrade !== undefined) throw new Refusal(501, 'the proxy of the sandbox does not upgrade connections');
   const coding = headers['transfer-encoding'];
@@ -73,19 +77,19 @@ type Asking = {
   readonly dialing: Dialing;
 };
 
-function ask(socket: Socket, { request, path, allowed, dialing }: Asking): ClientRequest {
+function askProxyTarget(socket: Socket, { request, path, allowed, dialing }: Asking): ClientRequest {
   const { method = 'GET', headers } = request;
   const { target, addresses } = allowed;
-  const host = target.port === 80 ? formatTarget(target).slice(0, -':80'.length) : formatTarget(target);
+  const host = target.port === 80 ? formatHostTarget(target).slice(0, -':80'.length) : formatHostTarget(target);
   const upstream = addresses === undefined ? dialing.upstream : undefined;
-  const ownHeaders = { host, connection: 'close', ...framing(method, headers) };
-  const proxyHeaders = upstream === undefined ? {} : authorizationOf(upstream);
+  const ownHeaders = { host, connection: 'close', ...proxyBodyFraming(method, headers) };
+  const proxyHeaders = upstream === undefined ? {} : upstreamAuthorization(upstream);
   try {
     return send({
       createConnection: () => socket,
       method,
       path: upstream === undefined ? path : `http://${host}${path}`,
-      headers: [...Object.entries({ ...ownHeaders, ...proxyHeaders }).flat(), ...endToEnd(request, REMADE)],
+      headers: [...Object.entries({ ...ownHeaders, ...proxyHeaders }).flat(), ...endToEndProxyHeaders(request, REMADE)],
       setHost: false,
       maxHeaderSize: HEADER_BYTES_MAX,
     });
@@ -97,20 +101,20 @@ function ask(socket: Socket, { request, path, allowed, dialing }: Asking): Clien
 }
 
 /** The body's length as the parser understood it. */
-function framing(method: string, headers: IncomingMessage['headers']): Record<string, string> {
+function proxyBodyFraming(method: string, headers: IncomingMessage['headers']): Record<string, string> {
   if (headers['transfer-encoding'] !== undefined) return { 'transfer-encoding': 'chunked' };
   const length = headers['content-length'];
   if (length !== undefined) return { 'content-length': length };
   return BODILESS.includes(method) ? {} : { 'content-length': '0' };
 }
 
-function respond(answer: IncomingMessage, response: ServerResponse): void {
+function respondFromProxy(answer: IncomingMessage, response: ServerResponse): void {
   response.sendDate = false;
   try {
-    response.writeHead(answer.statusCode ?? 502, answer.statusMessage ?? '', endToEnd(answer, []));
+    response.writeHead(answer.statusCode ?? 502, answer.statusMessage ?? '', endToEndProxyHeaders(answer, []));
   } catch {
     // Node parsed a status or a header that it refuses to write.
-    answerRefusal(response, new Refusal(502, 'the target did not send a valid response'));
+    answerProxyRefusal(response, new Refusal(502, 'the target did not send a valid response'));
     answer.destroy();
     return;
   }
@@ -118,7 +122,7 @@ function respond(answer: IncomingMessage, response: ServerResponse): void {
 }
 
 /** The raw headers, name and value in turn, without the hop-by-hop ones. */
-function endToEnd({ rawHeaders, headers }: IncomingMessage, except: readonly string[]): string[] {
+function endToEndProxyHeaders({ rawHeaders, headers }: IncomingMessage, except: readonly string[]): string[] {
   const listed = (headers.connection ?? '').split(',').map((name) => name.trim().toLowerCase());
   const dropped = new Set([...HOP_BY_HOP, ...except, ...listed]);
   return rawHeaders.filter((_, index) => !dropped.has((rawHeaders[index - (index % 2)] ?? '').toLowerCase()));

@@ -13,11 +13,11 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Connection, Policy, Resolve } from './decide.ts';
-import { type Dialing, parseUpstream } from './dial.ts';
-import { forward } from './exchange.ts';
+import { type Dialing, parseUpstreamProxy } from './dial.ts';
+import { forwardProxyExchange } from './exchange.ts';
 import type { HostRule } from './hosts.ts';
-import { answerRefusal, Refusal, toRefusal, writeRefusal } from './refusal.ts';
-import { openTunnel } from './tunnel.ts';
+import { answerProxyRefusal, Refusal, toProxyRefusal, writeProxyRefusal } from './refusal.ts';
+import { openProxyTunnel } from './tunnel.ts';
 
 export type { Connection } from './decide.ts';
 
@@ -53,7 +53,7 @@ export type ProxyOptions = {
 export type OpenProxy = { readonly close: () => Promise<void> };
 
 /** Listens on the socket, readable by this user only. Throws if the path is taken or the upstream is malformed. */
-export async function openProxy(options: ProxyOptions): Promise<OpenProxy> {
+export async function openSandboxProxy(options: ProxyOptions): Promise<OpenProxy> {
   const bounds = { ...PROXY_BOUNDS, ...options.bounds };
   const sockets = new Set<Socket>();
   let closed = false;
@@ -65,8 +65,8 @@ export async function openProxy(options: ProxyOptions): Promise<OpenProxy> {
   const report = (connection: Connection): void => {
     if (!closed) options.onConnection(connection);
   };
-  const policy = policyOf({ ...options, onConnection: report }, bounds);
-  const server = makeServer(bounds, { policy, dialing: dialingOf(options, bounds, track) });
+  const policy = policyOfProxy({ ...options, onConnection: report }, bounds);
+  const server = makeProxyServer(bounds, { policy, dialing: dialingOfProxy(options, bounds, track) });
   server.on('connection', track);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(options.socket, resolve);
@@ -83,7 +83,7 @@ export async function openProxy(options: ProxyOptions): Promise<OpenProxy> {
   };
 }
 
-function policyOf(options: ProxyOptions, { connectMs }: ProxyBounds): Policy {
+function policyOfProxy(options: ProxyOptions, { connectMs }: ProxyBounds): Policy {
   const { rules, resolve, upstream, onConnection } = options;
   return {
     rules,
@@ -94,14 +94,14 @@ function policyOf(options: ProxyOptions, { connectMs }: ProxyBounds): Policy {
   };
 }
 
-function dialingOf({ upstream }: ProxyOptions, bounds: ProxyBounds, track: Dialing['track']): Dialing {
+function dialingOfProxy({ upstream }: ProxyOptions, bounds: ProxyBounds, track: Dialing['track']): Dialing {
   const { connectMs, idleMs } = bounds;
-  return { connectMs, idleMs, track, ...(upstream === undefined ? {} : { upstream: parseUpstream(upstream) }) };
+  return { connectMs, idleMs, track, ...(upstream === undefined ? {} : { upstream: parseUpstreamProxy(upstream) }) };
 }
 
 type Parts = { readonly policy: Policy; readonly dialing: Dialing };
 
-function makeServer(bounds: ProxyBounds, { policy, dialing }: Parts): Server {
+function makeProxyServer(bounds: ProxyBounds, { policy, dialing }: Parts): Server {
   const { connectionsMax, headerBytesMax, headersMs, idleMs } = bounds;
   const server = createServer({
     insecureHTTPParser: false,
@@ -116,34 +116,34 @@ function makeServer(bounds: ProxyBounds, { policy, dialing }: Parts): Server {
   server.maxHeadersCount = 0;
   server.maxConnections = connectionsMax + REFUSED_MAX;
   server.timeout = idleMs;
-  const open = openCounter(connectionsMax);
+  const open = openProxyCounter(connectionsMax);
   const busy = new WeakSet<Duplex>();
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     const { socket } = request;
     if (busy.has(socket)) {
-      answerRefusal(response, new Refusal(400, 'the proxy of the sandbox does not take pipelined requests'));
+      answerProxyRefusal(response, new Refusal(400, 'the proxy of the sandbox does not take pipelined requests'));
       return;
     }
     busy.add(socket);
     response.once('close', () => busy.delete(socket));
-    const served = open(response, () => forward(policy, dialing, { request, response }));
-    served.catch((error: unknown) => answerRefusal(response, toRefusal(error)));
+    const served = open(response, () => forwardProxyExchange(policy, dialing, { request, response }));
+    served.catch((error: unknown) => answerProxyRefusal(response, toProxyRefusal(error)));
   });
   server.on('connect', (request: IncomingMessage, _: Duplex, head: Buffer) => {
     const client = request.socket.setTimeout(idleMs, () => request.socket.destroy());
-    const served = open(client, () => openTunnel(policy, dialing, { request, client, head }));
-    served.catch((error: unknown) => writeRefusal(client, toRefusal(error)));
+    const served = open(client, () => openProxyTunnel(policy, dialing, { request, client, head }));
+    served.catch((error: unknown) => writeProxyRefusal(client, toProxyRefusal(error)));
   });
   server.on('clientError', (error: NodeJS.ErrnoException, client: Duplex) => {
     // An answer would end up in the middle of the response that this client is receiving.
     if (busy.has(client)) client.destroy();
-    else writeRefusal(client, malformed(error));
+    else writeProxyRefusal(client, malformedProxyRequest(error));
   });
   return server;
 }
 
 /** Serves at most `max` at a time; each counts until its client's side has closed. A refused client does not count. */
-function openCounter(max: number) {
+function openProxyCounter(max: number) {
   let count = 0;
   return async (client: Duplex | ServerResponse, serve: () => Promise<void>): Promise<void> => {
     if (count >= max) throw new Refusal(503, `the sandbox has more than ${max} connections open`);
@@ -159,7 +159,7 @@ function openCounter(max: number) {
   };
 }
 
-function malformed({ code }: NodeJS.ErrnoException): Refusal {
+function malformedProxyRequest({ code }: NodeJS.ErrnoException): Refusal {
   if (code === 'HPE_HEADER_OVERFLOW') return new Refusal(431, 'the headers of the request are too large');
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new Refusal(408, 'the request took too long to arrive');
   return new Refusal(400, 'this is not a valid HTTP request');

@@ -18,35 +18,35 @@ export class Refusal extends Error {
 }
 
 /** Turns anything thrown while a request was served into a refusal. Unknown errors say nothing about themselves. */
-export const toRefusal = (error: unknown): Refusal =>
+export const toProxyRefusal = (error: unknown): Refusal =>
   error instanceof Refusal ? error : new Refusal(500, 'the proxy of the sandbox failed');
 
 /** Answers a plain HTTP request and closes the connection. A response that has begun is cut off. */
-export function answerRefusal(response: ServerResponse, { status, message }: Refusal): void {
+export function answerProxyRefusal(response: ServerResponse, { status, message }: Refusal): void {
   if (response.headersSent || response.destroyed) {
     response.destroy();
     return;
   }
   const sentence = `drover: ${message}`;
-  response.writeHead(status, sentence, { ...headersOf(sentence), connection: 'close' });
+  response.writeHead(status, sentence, { ...proxyRefusalHeaders(sentence), connection: 'close' });
   response.end(`${sentence}\n`);
 }
 
 /** Answers on a socket that no HTTP parser serves (CONNECT, malformed requests), then closes it. */
-export function writeRefusal(socket: Duplex, { status, message }: Refusal): void {
+export function writeProxyRefusal(socket: Duplex, { status, message }: Refusal): void {
   if (!socket.writable) {
     socket.destroy();
     return;
   }
   const sentence = `drover: ${message}`;
-  const headers = Object.entries({ ...headersOf(sentence), connection: 'close' });
+  const headers = Object.entries({ ...proxyRefusalHeaders(sentence), connection: 'close' });
   const head = [`HTTP/1.1 ${status} ${sentence}`, ...headers.map(([name, value]) => `${name}: ${value}`)];
   const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref();
   socket.once('close', () => clearTimeout(timer));
   socket.resume().end(`${head.join('\r\n')}\r\n\r\n${sentence}\n`);
 }
 
-const headersOf = (sentence: string): Record<string, string> => ({
+const proxyRefusalHeaders = (sentence: string): Record<string, string> => ({
   'content-type': 'text/plain; charset=utf-8',
   'content-length': String(sentence.length + 1),
 });

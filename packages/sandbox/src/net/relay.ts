@@ -9,8 +9,8 @@
 // Not covered: the JVM (Maven, Gradle) reads no proxy variables; pass -Dhttps.proxyHost and -Dhttps.proxyPort.
 // Yarn 1 retries five times, whatever it is told, when it has no network.
 
-import { isLoopback } from './addresses.ts';
-import { formatTarget, type HostRule } from './hosts.ts';
+import { isLoopbackTarget } from './addresses.ts';
+import { formatHostTarget, type HostRule } from './hosts.ts';
 
 const PRIVILEGED_PORTS = 1_024; // the box may not listen on these
 
@@ -86,15 +86,15 @@ Promise.all([
 `;
 
 /** The arguments of `node` that run the relay for these rules. */
-export function relayArguments(port: number, socket: string, rules: readonly HostRule[] = []): string[] {
+export function proxyRelayArguments(port: number, socket: string, rules: readonly HostRule[] = []): string[] {
   const forwards = new Map<string, string>();
   for (const { host, port: at } of rules) {
     if (at === undefined || at < PRIVILEGED_PORTS) continue;
     const kind = host === 'localhost' ? 'name' : 'address';
-    if (!isLoopback({ host, kind, port: at })) continue;
+    if (!isLoopbackTarget({ host, kind, port: at })) continue;
     const address = kind === 'name' ? '127.0.0.1' : host;
     const inside = `${address},${at}`;
-    if (!forwards.has(inside)) forwards.set(inside, `${inside},${formatTarget({ host, port: at })}`);
+    if (!forwards.has(inside)) forwards.set(inside, `${inside},${formatHostTarget({ host, port: at })}`);
   }
   return ['-e', RELAY, '--', String(port), socket, ...forwards.values()];
 }
@@ -103,10 +103,10 @@ const NO_PROXY = 'localhost,127.0.0.1,::1,[::1]';
 const RETRY_MS = '200'; // npm and pnpm wait 10 s otherwise
 
 /** Variables that send package managers and HTTP clients in the box through the relay. */
-export function proxyEnvironment(port: number): Record<string, string> {
+export function environmentWithProxy(port: number): Record<string, string> {
   const proxy = `http://127.0.0.1:${port}`;
   return {
-    ...withRetries(1),
+    ...dialRelayWithRetries(1),
     HTTP_PROXY: proxy,
     HTTPS_PROXY: proxy,
     ALL_PROXY: proxy,
@@ -128,10 +128,13 @@ export function proxyEnvironment(port: number): Record<string, string> {
 }
 
 /** Variables that make package managers fail at once in a box without a network, instead of retrying for minutes. */
-export const offlineEnvironment = (): Record<string, string> => ({ ...withRetries(0), COREPACK_ENABLE_NETWORK: '0' });
+export const environmentWithoutProxy = (): Record<string, string> => ({
+  ...dialRelayWithRetries(0),
+  COREPACK_ENABLE_NETWORK: '0',
+});
 
 /** One retry helps against a network that fails now and then; pip also shows the proxy's sentence only on a retry. */
-function withRetries(retries: 0 | 1): Record<string, string> {
+function dialRelayWithRetries(retries: 0 | 1): Record<string, string> {
   return {
     npm_config_fetch_retries: String(retries),
     npm_config_fetch_retry_mintimeout: RETRY_MS,

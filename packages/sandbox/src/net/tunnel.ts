@@ -3,19 +3,19 @@
 
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { decide, type Policy } from './decide.ts';
+import { decideConnection, type Policy } from './decide.ts';
 import { type Dialing, dialTarget } from './dial.ts';
 import { Refusal } from './refusal.ts';
 
 export type Opening = { readonly request: IncomingMessage; readonly client: Socket; readonly head: Buffer };
 
 /** Opens the tunnel, or throws a Refusal before anything was answered. */
-export async function openTunnel(policy: Policy, dialing: Dialing, opening: Opening): Promise<void> {
+export async function openProxyTunnel(policy: Policy, dialing: Dialing, opening: Opening): Promise<void> {
   const { request, client, head } = opening;
   const { headers } = request;
   if (headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined)
     throw new Refusal(400, 'a CONNECT request has no body');
-  const allowed = await decide(policy, request.url ?? '');
+  const allowed = await decideConnection(policy, request.url ?? '');
   if (client.destroyed) return;
   const remote = await dialTarget(dialing, allowed);
   if (client.destroyed) {
@@ -24,10 +24,10 @@ export async function openTunnel(policy: Policy, dialing: Dialing, opening: Open
   }
   client.write('HTTP/1.1 200 Connection established\r\n\r\n');
   if (head.length > 0) remote.write(head);
-  join(client, remote);
+  joinTunnelSockets(client, remote);
 }
 
-function join(client: Socket, remote: Socket): void {
+function joinTunnelSockets(client: Socket, remote: Socket): void {
   // Closing follows an error too. The other socket first flushes the bytes that had arrived.
   client.once('close', () => remote.destroySoon());
   remote.once('close', () => client.destroySoon());

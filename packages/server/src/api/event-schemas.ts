@@ -212,7 +212,7 @@ export const EVENT_WORDS: Readonly<Record<EventType, string>> = {
 };
 
 /** The names of the fields that a type of event has besides the envelope. */
-export function eventFields(type: EventType): readonly string[] {
+export function eventFieldsOfApi(type: EventType): readonly string[] {
   return Object.keys(FIELDS[type]);
 }
 
@@ -221,11 +221,11 @@ export type EventSchema = { readonly type: string; readonly name: string; readon
 /** The schema of each type of event, and its name in the document: `text_delta` is `TextDeltaEvent`. */
 export const eventSchemas: readonly EventSchema[] = Object.entries(FIELDS).map(([type, fields]) => ({
   type,
-  name: nameOf(type),
+  name: apiNameOfEvent(type),
   schema: z.looseObject({ type: z.literal(type), ...envelope, ...fields }),
 }));
 
-function nameOf(type: string): string {
+function apiNameOfEvent(type: string): string {
   const words = type.split('_').map((word) => word.charAt(0).toUpperCase() + word.slice(1));
   return `${words.join('')}Event`;
 }

@@ -26,7 +26,7 @@ export function openApiDocument(routes: readonly Route[], version: string): obje
   const paths: Record<string, Record<string, object>> = {};
   for (const route of routes) {
     const path = route.path.replaceAll(/:(\w+)/g, '{$1}');
-    paths[path] = { ...paths[path], [route.method]: operationOf(route) };
+    paths[path] = { ...paths[path], [route.method]: openApiOperation(route) };
   }
   return {
     openapi: '3.1.0',
@@ -39,10 +39,12 @@ export function openApiDocument(routes: readonly Route[], version: string): obje
     paths,
     components: {
       schemas: {
-        Problem: jsonSchema(schemas.problem),
-        FailureKind: jsonSchema(failureKind),
-        Event: eventUnion(),
-        ...Object.fromEntries(eventSchemas.map(({ name, schema }) => [name, withFailureKind(jsonSchema(schema))])),
+        Problem: openApiSchema(schemas.problem),
+        FailureKind: openApiSchema(failureKind),
+        Event: openApiEventUnion(),
+        ...Object.fromEntries(
+          eventSchemas.map(({ name, schema }) => [name, openApiWithFailureKind(openApiSchema(schema))]),
+        ),
       },
       securitySchemes: { token: { type: 'http', scheme: 'bearer' } },
     },
@@ -50,21 +52,21 @@ export function openApiDocument(routes: readonly Route[], version: string): obje
   };
 }
 
-function operationOf(route: Route): object {
+function openApiOperation(route: Route): object {
   const { name, about, path, body, query = [], answer, needsToken } = route;
   return {
     operationId: name,
     summary: about,
     ...(!needsToken && { security: [] }),
     parameters: [
-      ...parametersIn(path),
-      ...query.map(queryParameter),
+      ...openApiParameters(path),
+      ...query.map(openApiQueryParameter),
       ...(answer.kind === 'events' && body === undefined ? [LAST_EVENT_ID] : []),
     ],
     ...(body !== undefined && {
-      requestBody: { required: true, content: { 'application/json': { schema: jsonSchema(body) } } },
+      requestBody: { required: true, content: { 'application/json': { schema: openApiSchema(body) } } },
     }),
-    responses: { ...responsesOf(answer), ...refusalsOf(route) },
+    responses: { ...openApiResponses(answer), ...openApiRefusals(route) },
   };
 }
 
@@ -76,11 +78,11 @@ const LAST_EVENT_ID = {
   schema: { type: 'integer', minimum: 0 },
 };
 
-function queryParameter({ name, about }: QueryNumber): object {
+function openApiQueryParameter({ name, about }: QueryNumber): object {
   return { name, in: 'query', required: false, description: about, schema: { type: 'integer', minimum: 0 } };
 }
 
-function parametersIn(path: string): readonly object[] {
+function openApiParameters(path: string): readonly object[] {
   return [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({
     name,
     in: 'path',
@@ -89,20 +91,20 @@ function parametersIn(path: string): readonly object[] {
   }));
 }
 
-function responsesOf(answer: Answer): object {
+function openApiResponses(answer: Answer): object {
   switch (answer.kind) {
     case 'json':
       return {
         [answer.status]: {
           description: 'Done',
-          content: { 'application/json': { schema: jsonSchema(answer.schema) } },
+          content: { 'application/json': { schema: openApiSchema(answer.schema) } },
         },
       };
     case 'events':
       return {
         200: {
           description: 'Server-sent events: `id` is the event’s seq, `event` its type, `data` the event as JSON',
-          content: { 'text/event-stream': { schema: reference('Event') } },
+          content: { 'text/event-stream': { schema: openApiReference('Event') } },
         },
         204: { description: 'Nothing more will come' },
       };
@@ -111,7 +113,7 @@ function responsesOf(answer: Answer): object {
   }
 }
 
-function refusalsOf({ body, answer, refusals }: Route): object {
+function openApiRefusals({ body, answer, refusals }: Route): object {
   const ofBody = body === undefined ? [] : BODY_REFUSALS;
   const ofStream = answer.kind === 'events' ? [400] : [];
   const statuses = new Set([...REFUSALS, ...ofBody, ...ofStream, ...refusals]);
@@ -122,31 +124,33 @@ function refusalsOf({ body, answer, refusals }: Route): object {
         status,
         {
           description: MEANINGS[status] ?? '',
-          content: { 'application/problem+json': { schema: reference('Problem') } },
+          content: { 'application/problem+json': { schema: openApiReference('Problem') } },
         },
       ]),
   );
 }
 
-function reference(name: string): object {
+function openApiReference(name: string): object {
   return { $ref: `#/components/schemas/${name}` };
 }
 
-function eventUnion(): object {
+function openApiEventUnion(): object {
   const mapping = Object.fromEntries(eventSchemas.map(({ type, name }) => [type, `#/components/schemas/${name}`]));
   return {
-    oneOf: eventSchemas.map(({ name }) => reference(name)),
+    oneOf: eventSchemas.map(({ name }) => openApiReference(name)),
     discriminator: { propertyName: 'type', mapping },
   };
 }
 
 /** The same schema; the kinds of failures are listed once in the document. */
-function withFailureKind(schema: object): object {
-  const listed = JSON.stringify(jsonSchema(failureKind));
-  return JSON.parse(JSON.stringify(schema).replaceAll(listed, JSON.stringify(reference('FailureKind')))) as object;
+function openApiWithFailureKind(schema: object): object {
+  const listed = JSON.stringify(openApiSchema(failureKind));
+  return JSON.parse(
+    JSON.stringify(schema).replaceAll(listed, JSON.stringify(openApiReference('FailureKind'))),
+  ) as object;
 }
 
-function jsonSchema(schema: z.ZodType): object {
+function openApiSchema(schema: z.ZodType): object {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input', reused: 'inline' });
   return rest;
 }

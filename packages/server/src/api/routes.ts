@@ -52,53 +52,53 @@ type Declared<Body> = Omit<Route, 'body' | 'refusals' | 'needsToken' | 'reply'> 
   readonly reply: (asked: Asked<Body>) => Promise<Reply> | Reply;
 };
 
-function route<Body>({ refusals = [], needsToken = true, reply, ...declared }: Declared<Body>): Route {
+function apiRoute<Body>({ refusals = [], needsToken = true, reply, ...declared }: Declared<Body>): Route {
   return { ...declared, refusals, needsToken, reply: (asked) => reply(asked as Asked<Body>) };
 }
 
-const json = (schema: z.ZodType, status: 200 | 201 = 200): Answer => ({ kind: 'json', status, schema });
+const jsonAnswerOfRoute = (schema: z.ZodType, status: 200 | 201 = 200): Answer => ({ kind: 'json', status, schema });
 const events: Answer = { kind: 'events' };
 const nothing: Answer = { kind: 'nothing' };
 
-export function sessionRoutes(sessions: Sessions): readonly Route[] {
-  return [...snapshotRoutes(sessions), ...turnRoutes(sessions), ...sessionEventRoutes(sessions)];
+export function apiSessionRoutes(sessions: Sessions): readonly Route[] {
+  return [...apiSnapshotRoutes(sessions), ...apiTurnRoutes(sessions), ...apiSessionEventRoutes(sessions)];
 }
 
-function snapshotRoutes(sessions: Sessions): readonly Route[] {
+function apiSnapshotRoutes(sessions: Sessions): readonly Route[] {
   return [
-    route({
+    apiRoute({
       method: 'post',
       path: '/v1/sessions',
       name: 'createSession',
       about: 'Begins a session',
       body: schemas.newSession,
-      answer: json(schemas.made, 201),
+      answer: jsonAnswerOfRoute(schemas.made, 201),
       reply: ({ body }) => sessions.create(body),
     }),
-    route({
+    apiRoute({
       method: 'get',
       path: '/v1/sessions',
       name: 'listSessions',
       about: 'All sessions, the newest first',
-      answer: json(schemas.sessionList),
+      answer: jsonAnswerOfRoute(schemas.sessionList),
       reply: () => ({ sessions: sessions.list() }),
     }),
-    route({
+    apiRoute({
       method: 'get',
       path: '/v1/sessions/:id',
       name: 'getSession',
       about: 'A session as it stands',
       query: [{ name: 'messages', about: 'At most this many of the last messages (default: all)' }],
-      answer: json(schemas.sessionSnapshot),
+      answer: jsonAnswerOfRoute(schemas.sessionSnapshot),
       refusals: [400, 404, 409],
       reply: ({ param, number }) => sessions.snapshot(param('id'), number('messages')),
     }),
   ];
 }
 
-function turnRoutes(sessions: Sessions): readonly Route[] {
+function apiTurnRoutes(sessions: Sessions): readonly Route[] {
   return [
-    route({
+    apiRoute({
       method: 'post',
       path: '/v1/sessions/:id/execute',
       name: 'execute',
@@ -108,32 +108,32 @@ function turnRoutes(sessions: Sessions): readonly Route[] {
       refusals: [404, 409],
       reply: ({ body, param }) => sessions.execute(param('id'), body),
     }),
-    route({
+    apiRoute({
       method: 'post',
       path: '/v1/sessions/:id/tool-results',
       name: 'deliverResults',
       about: 'Results of remote calls, in any order; when none is missing, the turn goes on',
       body: schemas.toolResults,
-      answer: json(schemas.resultsTaken),
+      answer: jsonAnswerOfRoute(schemas.resultsTaken),
       refusals: [404, 409],
       reply: ({ body, param }) => sessions.deliver(param('id'), body),
     }),
-    route({
+    apiRoute({
       method: 'post',
       path: '/v1/sessions/:id/cancel',
       name: 'cancelTurn',
       about: 'Ends the turn that is under way or waits; where there is none, nothing happens',
       body: schemas.nothing,
-      answer: json(schemas.standing),
+      answer: jsonAnswerOfRoute(schemas.standing),
       refusals: [404, 409],
       reply: ({ param }) => sessions.cancel(param('id')),
     }),
   ];
 }
 
-function sessionEventRoutes(sessions: Sessions): readonly Route[] {
+function apiSessionEventRoutes(sessions: Sessions): readonly Route[] {
   return [
-    route({
+    apiRoute({
       method: 'post',
       path: '/v1/sessions/:id/permissions/:requestId',
       name: 'answerQuestion',
@@ -143,7 +143,7 @@ function sessionEventRoutes(sessions: Sessions): readonly Route[] {
       refusals: [404, 409],
       reply: ({ body, param }) => sessions.answer(param('id'), param('requestId'), body),
     }),
-    route({
+    apiRoute({
       method: 'get',
       path: '/v1/sessions/:id/events',
       name: 'sessionEvents',
@@ -152,7 +152,7 @@ function sessionEventRoutes(sessions: Sessions): readonly Route[] {
       refusals: [404],
       reply: ({ param, after }) => sessions.events(param('id'), after),
     }),
-    route({
+    apiRoute({
       method: 'delete',
       path: '/v1/sessions/:id',
       name: 'deleteSession',
@@ -164,39 +164,44 @@ function sessionEventRoutes(sessions: Sessions): readonly Route[] {
   ];
 }
 
-export function runRoutes(runs: Runs): readonly Route[] {
-  return [...runSnapshotRoutes(runs), ...runControlRoutes(runs), ...taskRoutes(runs), ...runAfterRoutes(runs)];
+export function apiRunRoutes(runs: Runs): readonly Route[] {
+  return [
+    ...apiRunSnapshotRoutes(runs),
+    ...apiRunControlRoutes(runs),
+    ...apiTaskRoutes(runs),
+    ...apiRoutesAfterRun(runs),
+  ];
 }
 
-function runSnapshotRoutes(runs: Runs): readonly Route[] {
+function apiRunSnapshotRoutes(runs: Runs): readonly Route[] {
   return [
-    route({
+    apiRoute({
       method: 'post',
       path: '/v1/runs',
       name: 'startRun',
       about: 'Starts a run',
       body: schemas.newRun,
-      answer: json(schemas.made, 201),
+      answer: jsonAnswerOfRoute(schemas.made, 201),
       reply: ({ body }) => runs.start(body),
     }),
-    route({
+    apiRoute({
       method: 'get',
       path: '/v1/runs',
       name: 'listRuns',
       about: 'All runs, the newest first',
-      answer: json(schemas.runList),
+      answer: jsonAnswerOfRoute(schemas.runList),
       reply: () => ({ runs: runs.list() }),
     }),
-    route({
+    apiRoute({
       method: 'get',
       path: '/v1/runs/:id',
       name: 'getRun',
       about: 'A run as it stands',
-      answer: json(schemas.runSnapshot),
+      answer: jsonAnswerOfRoute(schemas.runSnapshot),
       refusals: [404, 409],
       reply: ({ param }) => runs.snapshot(param('id')),
     }),
-    route({
+    apiRoute({
       method: 'get',
       path: '/v1/runs/:id/events',
       name: 'runEvents',
@@ -209,9 +214,9 @@ function runSnapshotRoutes(runs: Runs): readonly Route[] {
   ];
 }
 
-function runControlRoutes(runs: Runs): readonly Route[] {
+function apiRunControlRoutes(runs: Runs): readonly Route[] {
   return [
-    route({
+    apiRoute({
       method: 'post',
       path: '/v1/runs/:id/cancel',
       name: 'cancelRun',
@@ -221,7 +226,7 @@ function runControlRoutes(runs: Runs): readonly Route[] {
       refusals: [404, 409],
       reply: ({ param }) => runs.cancel(param('id')),
     }),
-    route({
+    apiRoute({
       method: 'post',
       path: '/v1/runs/:id/permissions/:requestId',
       name: 'answerRunQuestion',
@@ -231,12 +236,12 @@ function runControlRoutes(runs: Runs): readonly Route[] {
       refusals: [404, 409],
       reply: ({ body, param }) => runs.answer(param('id'), param('requestId'), body),
     }),
-    route({
+    apiRoute({
       method: 'get',
       path: '/v1/runs/:id/tasks/:task/diff',
       name: 'taskDiff',
       about: 'What a task changed, as a patch',
-      answer: json(schemas.taskDiff),
+      answer: jsonAnswerOfRoute(schemas.taskDiff),
       refusals: [404],
       reply: ({ param, signal }) => runs.diff(param('id'), param('task'), signal),
     }),
@@ -244,9 +249,9 @@ function runControlRoutes(runs: Runs): readonly Route[] {
 }
 
 /** Single tasks of a run at work. */
-function taskRoutes(runs: Runs): readonly Route[] {
+function apiTaskRoutes(runs: Runs): readonly Route[] {
   return [
-    route({
+    apiRoute({
       method: 'post',
       path: '/v1/runs/:id/tasks/:task/messages',
       name: 'messageTask',
@@ -257,7 +262,7 @@ function taskRoutes(runs: Runs): readonly Route[] {
       reply: ({ body: { text }, param }) =>
         runs.control(param('id'), (control) => control.message(param('task'), text)),
     }),
-    route({
+    apiRoute({
       method: 'post',
       path: '/v1/runs/:id/tasks/:task/cancel',
       name: 'cancelTask',
@@ -267,7 +272,7 @@ function taskRoutes(runs: Runs): readonly Route[] {
       refusals: [404, 409],
       reply: ({ param }) => runs.control(param('id'), (control) => control.cancel(param('task'))),
     }),
-    route({
+    apiRoute({
       method: 'post',
       path: '/v1/runs/:id/pause',
       name: 'pauseRun',
@@ -281,9 +286,9 @@ function taskRoutes(runs: Runs): readonly Route[] {
 }
 
 /** Before and after the work: approval of a plan; resume, retry, merge and the whole diff. */
-function runAfterRoutes(runs: Runs): readonly Route[] {
+function apiRoutesAfterRun(runs: Runs): readonly Route[] {
   return [
-    route({
+    apiRoute({
       method: 'post',
       path: '/v1/runs/:id/plan',
       name: 'answerPlan',
@@ -293,42 +298,42 @@ function runAfterRoutes(runs: Runs): readonly Route[] {
       refusals: [404, 409],
       reply: ({ body, param }) => runs.answerPlan(param('id'), body),
     }),
-    route({
+    apiRoute({
       method: 'post',
       path: '/v1/runs/:id/resume',
       name: 'resumeRun',
       about: 'Resumes an interrupted run',
       body: schemas.runResume,
-      answer: json(schemas.made),
+      answer: jsonAnswerOfRoute(schemas.made),
       refusals: [404, 409],
       reply: ({ body, param }) => runs.resume(param('id'), body),
     }),
-    route({
+    apiRoute({
       method: 'post',
       path: '/v1/runs/:id/retry',
       name: 'retryRun',
       about: 'Tries failed tasks of a run again, on top of everything that has landed; also while it is at work',
       body: schemas.runRetry,
-      answer: json(schemas.made),
+      answer: jsonAnswerOfRoute(schemas.made),
       refusals: [404, 409],
       reply: ({ body: { tasks = [], ...rest }, param }) => runs.resume(param('id'), { ...rest, tasks }),
     }),
-    route({
+    apiRoute({
       method: 'post',
       path: '/v1/runs/:id/merge',
       name: 'mergeRun',
       about: 'Delivers what has landed in a run; an obstacle is 422, and nothing is changed',
       body: schemas.runMerge,
-      answer: json(schemas.runDelivered),
+      answer: jsonAnswerOfRoute(schemas.runDelivered),
       refusals: [404, 409],
       reply: ({ body, param }) => runs.deliver(param('id'), body),
     }),
-    route({
+    apiRoute({
       method: 'get',
       path: '/v1/runs/:id/diff',
       name: 'runDiff',
       about: 'Everything that has landed in a run, as a patch',
-      answer: json(schemas.runDiff),
+      answer: jsonAnswerOfRoute(schemas.runDiff),
       refusals: [404],
       reply: ({ param }) => runs.wholeDiff(param('id')),
     }),
@@ -343,39 +348,39 @@ export type Own = {
   readonly info: () => Promise<ServerInfo>;
 };
 
-export function ownRoutes({ version, token, tickets, document, info }: Own): readonly Route[] {
+export function apiOwnRoutes({ version, token, tickets, document, info }: Own): readonly Route[] {
   return [
-    route({
+    apiRoute({
       method: 'get',
       path: '/healthz',
       name: 'health',
       about: 'The server is there',
-      answer: json(schemas.health),
+      answer: jsonAnswerOfRoute(schemas.health),
       reply: () => ({ status: 'ok', version }),
     }),
-    route({
+    apiRoute({
       method: 'get',
       path: '/v1/server',
       name: 'getServer',
       about: 'The folder that is served, the default model, and the models to choose from',
-      answer: json(schemas.serverInfo),
+      answer: jsonAnswerOfRoute(schemas.serverInfo),
       reply: info,
     }),
-    route({
+    apiRoute({
       method: 'get',
       path: '/v1/openapi.json',
       name: 'openApi',
       about: 'This document',
-      answer: json(schemas.document),
+      answer: jsonAnswerOfRoute(schemas.document),
       reply: () => document(),
     }),
-    route({
+    apiRoute({
       method: 'post',
       path: '/v1/ticket',
       name: 'redeemTicket',
       about: 'The token, for a ticket that is good once',
       body: schemas.ticketRequest,
-      answer: json(schemas.tokenGiven),
+      answer: jsonAnswerOfRoute(schemas.tokenGiven),
       needsToken: false,
       reply: ({ body }) =>
         tickets?.redeem(body.ticket) === true

@@ -1,13 +1,13 @@
 // Request bodies: reads JSON of bounded size, checks it against the route's schema, or returns a refusal.
 
 import type { z } from 'zod';
-import { Refusal, unfit } from './problem.ts';
+import { Refusal, httpUnfitBody } from './problem.ts';
 import { handled } from '@drover/core/promises';
 
 const ERRORS_MAX = 20;
 
 /** Returns the checked body, or a refusal. */
-export async function readBody<Body>(
+export async function readHttpBody<Body>(
   request: Request,
   schema: z.ZodType<Body>,
   bytesMax: number,
@@ -17,15 +17,15 @@ export async function readBody<Body>(
     return new Refusal(415, 'content_type.unfit', 'the body must be application/json', {
       detail: type === '' ? 'it has no content type' : `it is ${type.slice(0, 100)}`,
     });
-  const bytes = await bytesOf(request, bytesMax);
+  const bytes = await bytesOfHttpBody(request, bytesMax);
   if (bytes instanceof Refusal) return bytes;
-  const json = parsed(bytes);
+  const json = parseHttpBody(bytes);
   if (json instanceof Refusal) return json;
   const checked = schema.safeParse(json.value);
-  return checked.success ? { body: checked.data } : unfit(errorsIn(checked.error));
+  return checked.success ? { body: checked.data } : httpUnfitBody(errorsInHttpBody(checked.error));
 }
 
-async function bytesOf(request: Request, bytesMax: number): Promise<Uint8Array | Refusal> {
+async function bytesOfHttpBody(request: Request, bytesMax: number): Promise<Uint8Array | Refusal> {
   const tooLarge = new Refusal(413, 'body.too_large', `a body may have at most ${bytesMax} bytes`);
   if (Number(request.headers.get('content-length') ?? 0) > bytesMax) return tooLarge;
   const chunks: Uint8Array[] = [];
@@ -48,7 +48,7 @@ async function bytesOf(request: Request, bytesMax: number): Promise<Uint8Array |
   return Buffer.concat(chunks);
 }
 
-function parsed(bytes: Uint8Array): { readonly value: unknown } | Refusal {
+function parseHttpBody(bytes: Uint8Array): { readonly value: unknown } | Refusal {
   try {
     const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
     return { value };
@@ -58,7 +58,7 @@ function parsed(bytes: Uint8Array): { readonly value: unknown } | Refusal {
   }
 }
 
-function errorsIn({ issues }: z.ZodError): readonly { readonly path: string; readonly message: string }[] {
+function errorsInHttpBody({ issues }: z.ZodError): readonly { readonly path: string; readonly message: string }[] {
   const errors = issues.flatMap((issue) => {
     const keys = issue.code === 'unrecognized_keys' ? issue.keys : undefined;
     const at = (path: readonly PropertyKey[]): string => path.map(String).join('.');

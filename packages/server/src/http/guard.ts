@@ -16,7 +16,7 @@ export type Guard = {
 };
 
 /** Returns the refusal of a request, or undefined if the request may proceed. */
-export function refusedBecause(request: Request, guard: Guard, needsToken: boolean): Refusal | undefined {
+export function httpRequestRefusedBecause(request: Request, guard: Guard, needsToken: boolean): Refusal | undefined {
   const { token, hosts, origins = () => [] } = guard;
   const known = hosts().map((host) => host.toLowerCase());
   const { headers } = request;
@@ -31,47 +31,52 @@ export function refusedBecause(request: Request, guard: Guard, needsToken: boole
   const site = headers.get('sec-fetch-site');
   if (site !== null && site !== 'same-origin' && site !== 'none')
     return new Refusal(403, 'origin.foreign', 'the request comes from a page that is not of this server');
-  return carriesToken(headers, token) ? undefined : UNAUTHORIZED;
+  return doesHttpRequestCarryToken(headers, token) ? undefined : UNAUTHORIZED;
 }
 
 const UNAUTHORIZED = new Refusal(401, 'unauthorized', 'the token is missing or wrong', {
   detail: 'send it as Authorization: Bearer <token>',
 });
 
-function carriesToken(headers: Headers, token: string): boolean {
+function doesHttpRequestCarryToken(headers: Headers, token: string): boolean {
   const [, given] = /^Bearer +(\S+)$/i.exec(headers.get('authorization') ?? '') ?? [];
-  return given !== undefined && isSame(token, given);
+  return given !== undefined && isSameHttpSecret(token, given);
 }
 
 /** Compares in constant time, whatever the lengths of both texts. */
-export function isSame(secret: string, given: string): boolean {
-  return timingSafeEqual(digest(secret), digest(given));
+export function isSameHttpSecret(secret: string, given: string): boolean {
+  return timingSafeEqual(digestOfHttpSecret(secret), digestOfHttpSecret(given));
 }
 
-function digest(text: string): Buffer {
+function digestOfHttpSecret(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
 
 /** Returns the host names of a server at this address. Names from the hosts file are not among them. */
-export function hostsAt(address: string, port: number): readonly string[] {
-  const names = ['127.0.0.1', 'localhost', '[::1]', ...(isLoopback(address) ? [] : ownNames(address))];
+export function httpHostsAt(address: string, port: number): readonly string[] {
+  const names = [
+    '127.0.0.1',
+    'localhost',
+    '[::1]',
+    ...(isLoopbackHttpAddress(address) ? [] : ownHttpHostNames(address)),
+  ];
   // Browsers omit the default port.
   return names.flatMap((name) => (port === 80 ? [name, `${name}:80`] : [`${name}:${port}`]));
 }
 
 // IP literals cannot be DNS-rebound, so they are always accepted.
-function ownNames(address: string): readonly string[] {
-  const addresses = isEvery(address)
+function ownHttpHostNames(address: string): readonly string[] {
+  const addresses = isEveryHttpAddress(address)
     ? Object.values(networkInterfaces()).flatMap((each) => (each ?? []).map((own) => own.address))
     : [address];
   return addresses.map((each) => (each.includes(':') ? `[${each}]` : each));
 }
 
 /** True if the address means all addresses of this machine. */
-export function isEvery(address: string): boolean {
+export function isEveryHttpAddress(address: string): boolean {
   return address === '0.0.0.0' || address === '::';
 }
 
-export function isLoopback(address: string): boolean {
+export function isLoopbackHttpAddress(address: string): boolean {
   return address === 'localhost' || address === '::1' || /^127\.\d+\.\d+\.\d+$/.test(address);
 }

@@ -6,7 +6,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getRequestListener } from '@hono/node-server';
 import type { App } from '../app.ts';
-import { isEvery } from './guard.ts';
+import { isEveryHttpAddress } from './guard.ts';
 import { Refusal } from './problem.ts';
 
 export type SocketBounds = {
@@ -41,24 +41,24 @@ export type Listening = {
 };
 
 /** Listens at the address. Throws the system's error if the address cannot be used. */
-export async function listen(
+export async function listenForHttp(
   app: App,
   { address, port }: Address,
   bounds: Partial<SocketBounds> = {},
 ): Promise<Listening> {
-  const server = makeServer(app, { ...SOCKET_BOUNDS, ...bounds });
+  const server = makeHttpServer(app, { ...SOCKET_BOUNDS, ...bounds });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, address, resolve);
   });
   const { port: taken } = server.address() as AddressInfo;
   await app.start();
-  const reached = isEvery(address) ? '127.0.0.1' : address;
+  const reached = isEveryHttpAddress(address) ? '127.0.0.1' : address;
   const name = reached.includes(':') ? `[${reached}]` : reached;
-  return { address, port: taken, url: `http://${name}:${taken}`, close: () => close(server, app) };
+  return { address, port: taken, url: `http://${name}:${taken}`, close: () => closeHttpServer(server, app) };
 }
 
-function makeServer(app: App, bounds: SocketBounds): Server {
+function makeHttpServer(app: App, bounds: SocketBounds): Server {
   const { connectionsMax, headerBytesMax, headersMs, requestMs, stalledMs } = bounds;
   const answer = getRequestListener((request) => app.fetch(request), {
     overrideGlobalObjects: false,
@@ -86,11 +86,11 @@ function makeServer(app: App, bounds: SocketBounds): Server {
   server.on('connection', (socket) => {
     connections += 1;
     socket.once('close', () => (connections -= 1));
-    if (connections > connectionsMax) refuse(socket, TOO_MANY);
+    if (connections > connectionsMax) refuseHttpSocket(socket, TOO_MANY);
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (responses.get(socket)?.headersSent === true || !socket.writable) socket.destroy();
-    else refuse(socket, REFUSALS[error.code ?? ''] ?? MALFORMED);
+    else refuseHttpSocket(socket, REFUSALS[error.code ?? ''] ?? MALFORMED);
   });
   return server;
 }
@@ -103,7 +103,7 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
 };
 
 /** Answers on a connection that has no HTTP request, or none any more. */
-function refuse(socket: Socket, { problem }: Refusal): void {
+function refuseHttpSocket(socket: Socket, { problem }: Refusal): void {
   const body = JSON.stringify(problem);
   const head = [
     `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}`,
@@ -117,7 +117,7 @@ function refuse(socket: Socket, { problem }: Refusal): void {
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroySoon());
 }
 
-async function close(server: Server, app: App): Promise<void> {
+async function closeHttpServer(server: Server, app: App): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   await app.close();
   server.closeIdleConnections();

@@ -28,7 +28,7 @@ export class Refusal {
   }
 }
 
-export function notFound(what: 'session' | 'run' | 'task' | 'call' | 'question' | 'route'): Refusal {
+export function httpNotFound(what: 'session' | 'run' | 'task' | 'call' | 'question' | 'route'): Refusal {
   return new Refusal(404, `${what}.unknown`, `there is no such ${what}`);
 }
 
@@ -36,28 +36,28 @@ export function notFound(what: 'session' | 'run' | 'task' | 'call' | 'question' 
 const MODEL_FIELDS = /^(options|messages)(\.|$)/;
 
 /** The mistakes in a parsed request: their place in the body, and the reason. */
-export function unfit(errors: NonNullable<Problem['errors']>): Refusal {
+export function httpUnfitBody(errors: NonNullable<Problem['errors']>): Refusal {
   const detail = errors.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`)).join('; ');
   const status = errors.every(({ path }) => MODEL_FIELDS.test(path)) ? 400 : 422;
   return new Refusal(status, 'body.unfit', 'the body is not what this route takes', { detail, errors });
 }
 
 /** Turns a UsageError into a refusal with the same sentence that the command line prints. */
-export function unusable(error: UsageError): Refusal {
+export function httpUnusableRequest(error: UsageError): Refusal {
   return new Refusal(422, 'unusable', 'this can’t be done as it was asked', { detail: error.message });
 }
 
 /** Options that the model does not take. */
-export function unfitOptions(error: UnfitOptions): Refusal {
+export function httpUnfitOptions(error: UnfitOptions): Refusal {
   const errors = [{ path: 'options', message: error.message }];
   return new Refusal(400, 'options.unfit', 'the model does not take these options', { detail: error.message, errors });
 }
 
 /** Refuses a journal that cannot be written: another process holds it, it is damaged, or a newer drover wrote it. */
-export function unavailable({ failure }: DroverError): Refusal {
+export function httpUnavailable({ failure }: DroverError): Refusal {
   return new Refusal(409, failure.kind, 'this can’t be written now', { detail: describe(failure) });
 }
 
-export function bug(): Refusal {
+export function httpBug(): Refusal {
   return new Refusal(500, 'internal', 'an error in the server itself; its diagnostics say more');
 }

@@ -2,7 +2,7 @@
 // minutes. It stands behind the # of the address, which browsers never send to a server.
 
 import { randomBytes } from 'node:crypto';
-import { isSame } from './guard.ts';
+import { isSameHttpSecret } from './guard.ts';
 
 const LIFE_MS = 5 * 60_000;
 const TICKETS_MAX = 16;
@@ -20,7 +20,7 @@ export class Tickets {
 
   /** Returns true the first time a valid ticket is given. */
   redeem(given: string): boolean {
-    const known = [...this.#tickets].find(([ticket]) => isSame(ticket, given));
+    const known = [...this.#tickets].find(([ticket]) => isSameHttpSecret(ticket, given));
     if (known === undefined) return false;
     const [ticket, until] = known;
     this.#tickets.delete(ticket);

@@ -37,16 +37,16 @@ export const STILL: readonly string[] = [
 export function pageAsset(path: string): Asset | undefined {
   const name = path === '/' ? 'index.html' : (/^\/page\/(.+)$/.exec(path)?.[1] ?? '');
   if (STILL.includes(name) || (!isSource && isBundled(name)))
-    return assetOf(name, readFileSync(new URL(name, HERE), 'utf8'));
-  const body = isSource ? sourceAt(name) : undefined;
-  return body === undefined ? undefined : assetOf(name, body);
+    return pageAssetOf(name, readFileSync(new URL(name, HERE), 'utf8'));
+  const body = isSource ? pageSourceAt(name) : undefined;
+  return body === undefined ? undefined : pageAssetOf(name, body);
 }
 
 function isBundled(name: string): boolean {
   return /^[\w.-]+\.js$/.test(name) && existsSync(new URL(name, HERE));
 }
 
-function assetOf(name: string, body: string): Asset {
+function pageAssetOf(name: string, body: string): Asset {
   return { body, type: TYPES[name.slice(name.lastIndexOf('.') + 1)] ?? 'application/octet-stream' };
 }
 
@@ -55,24 +55,24 @@ const IMPORT = /^(import\s+|(?:import|export)\s+[^'"`;=(]*\bfrom\s+)'([^']+)';/g
 
 let modules: ReadonlyMap<string, string> = new Map();
 
-function sourceAt(name: string): string | undefined {
+function pageSourceAt(name: string): string | undefined {
   if (name !== 'main.js') return modules.get(name);
-  modules = reached(FIRST); // as the files are when the page is opened
-  return `import '/page/${servedAs(FIRST)}';\n`;
+  modules = pageModulesReachedFrom(FIRST); // as the files are when the page is opened
+  return `import '/page/${pagePathServedAs(FIRST)}';\n`;
 }
 
 /** All modules that this one needs, by the path they are served under. */
-function reached(first: string): ReadonlyMap<string, string> {
+function pageModulesReachedFrom(first: string): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   const waiting = [first];
   for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
-    if (found.has(servedAs(path))) continue;
+    if (found.has(pagePathServedAs(path))) continue;
     const here = posix.dirname(path);
     const code = asModule(path, readFileSync(new URL(path, PACKAGES), 'utf8'));
     const imported = (name: string): string => {
-      const target = name.startsWith('.') ? posix.join(here, name) : sourceOf(name);
+      const target = name.startsWith('.') ? posix.join(here, name) : pageSourceOfPackage(name);
       waiting.push(target);
-      return `/page/${servedAs(target)}`;
+      return `/page/${pagePathServedAs(target)}`;
     };
     const served = (head: string, name: string): string =>
       // An import of types alone leaves only its braces.
@@ -81,7 +81,7 @@ function reached(first: string): ReadonlyMap<string, string> {
     const isLibrary = path.includes('node_modules/');
     const linked = isLibrary ? code : code.replace(IMPORT, (_, head: string, name: string) => served(head, name));
     const lazy = (whole: string, name: string): string => (isOfPage(name) ? `import('${imported(name)}')` : whole);
-    found.set(servedAs(path), isLibrary ? code : linked.replace(LATER, lazy));
+    found.set(pagePathServedAs(path), isLibrary ? code : linked.replace(LATER, lazy));
   }
   return found;
 }
@@ -94,7 +94,7 @@ function isOfPage(name: string): boolean {
 }
 
 /** Where a package's own list of exports leads. */
-function sourceOf(name: string): string {
+function pageSourceOfPackage(name: string): string {
   if (name === 'marked') return 'markdown/node_modules/marked/lib/marked.esm.js';
   if (LIBRARY.test(name)) return `markdown/node_modules/${name}.js`;
   const [, folder, path] = /^@drover\/(\w+)\/(.+)$/.exec(name) ?? [];
@@ -102,12 +102,12 @@ function sourceOf(name: string): string {
   return `${folder}/src/${path}.ts`;
 }
 
-function servedAs(path: string): string {
+function pagePathServedAs(path: string): string {
   return path.replace(/\.ts$/, '.js');
 }
 
 function asModule(path: string, code: string): string {
-  if (path.endsWith('.ts')) return withoutTypes(code);
+  if (path.endsWith('.ts')) return pageSourceWithoutTypes(code);
   // highlight.js is CommonJS, and needs nothing but the module that it fills.
   return LIBRARY.test(path.replace('markdown/node_modules/', '').replace(/\.js$/, ''))
     ? `const module = { exports: {} };\n${code}\nexport default module.exports;\n`
@@ -116,7 +116,7 @@ function asModule(path: string, code: string): string {
 
 // Node says of this function, once, that it may change. A user of the page can do nothing about it, and the
 // bundle does not use it.
-function withoutTypes(source: string): string {
+function pageSourceWithoutTypes(source: string): string {
   const emitWarning = process.emitWarning.bind(process);
   process.emitWarning = () => undefined;
   try {

@@ -4,7 +4,7 @@
 // they arrive, and the `_end` that carries the whole text repairs them. A discarded answer takes its entries with it.
 // Memory is bounded: the oldest entries go, and the middle of a long text.
 
-import { movedWords, type PendingCall, type Recorded, retryWords } from '@drover/protocol/events';
+import { movedEventWords, type PendingCall, type Recorded, retryWords } from '@drover/protocol/events';
 import { describe } from '@drover/protocol/failures';
 import { isModelAnswerCutOff } from '@drover/core/model/partial-answer';
 import type { AssistantMessage, Message } from '@drover/protocol/messages';
@@ -87,7 +87,7 @@ export class Conversation {
       case 'text_end':
       case 'thinking_end':
         return this.#set(this.#part(event.part, event.type === 'text_end' ? 'said' : 'thinking', clock), {
-          text: clipped(event.text, TEXT_CHARS_MAX),
+          text: clipPageText(event.text, TEXT_CHARS_MAX),
           state: 'ok',
           toMs: clock,
         });
@@ -101,12 +101,12 @@ export class Conversation {
       case 'toolcall_start':
         return this.#announce(event, clock);
       case 'toolcall_end':
-        return this.#set(this.#answer.get(event.part), { args: shown(event.call.args) });
+        return this.#set(this.#answer.get(event.part), { args: showPageArguments(event.call.args) });
       case 'tool_execution_start':
         return this.#set(this.#call(event, clock), {
           title: event.summary,
           callId: event.callId,
-          args: shown(event.args),
+          args: showPageArguments(event.args),
           fromMs: clock,
           // A call that a resumed run makes again is open again.
           state: 'open',
@@ -118,7 +118,7 @@ export class Conversation {
         return this.#set(this.#call(event, clock), {
           title: event.summary,
           callId: event.callId,
-          text: clipped(event.output, TEXT_CHARS_MAX),
+          text: clipPageText(event.output, TEXT_CHARS_MAX),
           state: event.isError ? 'bad' : 'ok',
           toMs: clock,
         });
@@ -141,13 +141,13 @@ export class Conversation {
         if (event.reason === undefined && event.failure === undefined) return;
         return this.#note(event.reason ?? (event.failure ? describe(event.failure) : ''), clock, 'bad');
       case 'throttle_wait':
-        return this.#note(`Waits ${seconds(event.waitMs)}: ${event.reason}`, clock, 'held');
+        return this.#note(`Waits ${pageSeconds(event.waitMs)}: ${event.reason}`, clock, 'held');
       case 'retry':
         return this.#note(`Failed, ${retryWords(event)}: ${event.reason}`, clock, 'held');
       case 'model_fallback':
         return this.#note(`Asks ${event.to} instead of ${event.from}: ${event.reason}`, clock, 'held');
       case 'attempt_moved':
-        return this.#note(movedWords(event), clock, 'held');
+        return this.#note(movedEventWords(event), clock, 'held');
       case 'attempt_discarded':
         this.#takeBack();
         return this.#note(`The answer was taken back: ${event.reason}`, clock, 'held');
@@ -187,7 +187,7 @@ export class Conversation {
   #endMessage(message: Message, clock: number): void {
     if (message.role === 'user') {
       const text = message.content.map((part) => (part.type === 'text' ? part.text : '[an image]')).join('\n');
-      return this.#add('user', clock, { text: clipped(text, TEXT_CHARS_MAX), state: 'ok', toMs: clock });
+      return this.#add('user', clock, { text: clipPageText(text, TEXT_CHARS_MAX), state: 'ok', toMs: clock });
     }
     if (message.role === 'assistant') this.#endAnswer(message, clock);
   }
@@ -199,10 +199,10 @@ export class Conversation {
     message.content.forEach((part, at) => {
       if (part.type === 'tool_call') {
         if (!this.#calls.has(part.id)) this.#announce({ part: at, id: part.id, name: part.name }, clock);
-        return this.#set(this.#calls.get(part.id), { args: shown(part.args) });
+        return this.#set(this.#calls.get(part.id), { args: showPageArguments(part.args) });
       }
       const kind = part.type === 'text' ? 'said' : 'thinking';
-      const text = clipped(part.text, TEXT_CHARS_MAX);
+      const text = clipPageText(part.text, TEXT_CHARS_MAX);
       this.#set(this.#part(at, kind, clock), { text, state: 'ok', toMs: clock });
     });
     this.#answer.clear();
@@ -249,7 +249,7 @@ export class Conversation {
 
   #hold(call: PendingCall, clock: number): void {
     const entry = this.#call(call, clock);
-    this.#set(entry, { title: call.summary, callId: call.callId, args: shown(call.args), state: 'held' });
+    this.#set(entry, { title: call.summary, callId: call.callId, args: showPageArguments(call.args), state: 'held' });
   }
 
   #takeBack(): void {
@@ -266,7 +266,7 @@ export class Conversation {
   }
 
   #note(text: string, clock: number, state: EntryState): void {
-    this.#add('note', clock, { text: clipped(text, TEXT_CHARS_MAX), state, toMs: clock });
+    this.#add('note', clock, { text: clipPageText(text, TEXT_CHARS_MAX), state, toMs: clock });
   }
 
   #add(kind: EntryKind, clock: number, fields: Partial<Entry>): void {
@@ -308,24 +308,24 @@ export class Conversation {
     if (entry === undefined) return;
     entry.text += delta;
     // Now and then, so that a long stream does not cost its length again with every piece.
-    if (entry.text.length > 2 * TEXT_CHARS_MAX) entry.text = clipped(entry.text, TEXT_CHARS_MAX);
+    if (entry.text.length > 2 * TEXT_CHARS_MAX) entry.text = clipPageText(entry.text, TEXT_CHARS_MAX);
     entry.version += 1;
     this.#version += 1;
   }
 }
 
 /** Keeps both ends of a long text: the first error is at the start, the result at the end. */
-function clipped(text: string, charsMax: number): string {
+function clipPageText(text: string, charsMax: number): string {
   if (text.length <= charsMax) return text;
   const head = Math.floor(charsMax / 3);
   const tail = charsMax - head;
   return `${text.slice(0, head)}\n… ${text.length - charsMax} characters are left out here …\n${text.slice(-tail)}`;
 }
 
-function shown(args: PendingCall['args']): string {
-  return clipped(JSON.stringify(args, undefined, 2), ARGS_CHARS_MAX);
+function showPageArguments(args: PendingCall['args']): string {
+  return clipPageText(JSON.stringify(args, undefined, 2), ARGS_CHARS_MAX);
 }
 
-function seconds(ms: number): string {
+function pageSeconds(ms: number): string {
   return `${Math.round(ms / 100) / 10} s`;
 }

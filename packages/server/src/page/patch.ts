@@ -23,7 +23,7 @@ export type Patch = { readonly files: readonly PatchFile[]; readonly leftOut: nu
 
 type Growing = { -readonly [Key in keyof PatchFile]: PatchFile[Key] } & { lines: PatchLine[] };
 
-export function parsePatch(text: string): Patch {
+export function parsePagePatch(text: string): Patch {
   const all = text.split('\n');
   if (all.at(-1) === '') all.pop();
   const reading = new Reading();
@@ -43,7 +43,7 @@ class Reading {
     // Inside a hunk everything counts as content, whatever it looks like.
     if (this.#isInHunk && this.#leftBefore + this.#leftAfter > 0) return this.#content(line);
     if (line.startsWith('\\ ')) return this.#add({ kind: 'note', text: line.slice(2) });
-    if (line.startsWith('diff --git ')) return this.#begin(pathOf(line));
+    if (line.startsWith('diff --git ')) return this.#begin(pathOfPagePatch(line));
     const place = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(.*)$/.exec(line);
     if (place !== null) return this.#place(place);
     this.#isInHunk = false;
@@ -51,9 +51,9 @@ class Reading {
     if (file === undefined || file.path === '') return this.#plain(line);
     if (line.startsWith('new file')) file.what = 'new';
     else if (line.startsWith('deleted file')) file.what = 'deleted';
-    else if (line.startsWith('rename to ')) [file.what, file.path] = ['renamed', nameIn(line.slice(10))];
+    else if (line.startsWith('rename to ')) [file.what, file.path] = ['renamed', nameInPagePatch(line.slice(10))];
     else if (line.startsWith('Binary files') || line.startsWith('GIT binary patch')) file.what = 'binary';
-    else if (/^\+\+\+ "?b\//.test(line)) file.path = nameIn(line.slice(4).replace(/\t$/, ''));
+    else if (/^\+\+\+ "?b\//.test(line)) file.path = nameInPagePatch(line.slice(4).replace(/\t$/, ''));
   }
 
   #begin(path: string): void {
@@ -100,23 +100,23 @@ class Reading {
 }
 
 /** The name in `a/name b/name`. If the two differ, a later line has it. */
-function pathOf(header: string): string {
+function pathOfPagePatch(header: string): string {
   const names = header.slice('diff --git '.length);
   const quoted = /"((?:[^"\\]|\\.)*)"$/.exec(names)?.[0];
-  if (quoted !== undefined) return nameIn(quoted);
+  if (quoted !== undefined) return nameInPagePatch(quoted);
   const half = (names.length - 1) / 2;
   const [before, after] = [names.slice(2, half), names.slice(half + 3)];
   return before === after ? after : (/ b\/(.*)$/.exec(names)?.[1] ?? names);
 }
 
 /** A name as git writes it: in quotes, with the bytes of what is not plain in octal, or as it is. */
-function nameIn(text: string): string {
+function nameInPagePatch(text: string): string {
   const inner = /^"(.*)"$/.exec(text)?.[1];
-  const name = inner === undefined ? text : unescaped(inner);
+  const name = inner === undefined ? text : unescapePatchName(inner);
   return name.replace(/^b\//, '');
 }
 
-function unescaped(text: string): string {
+function unescapePatchName(text: string): string {
   const bytes = text.match(/\\[0-7]{3}|\\.|[^\\]+/g)?.flatMap((piece) => {
     if (!piece.startsWith('\\')) return [...encoder.encode(piece)];
     if (/^\\\d/.test(piece)) return [Number.parseInt(piece.slice(1), 8)];

@@ -92,13 +92,21 @@ export class Lane {
       case 'permission_decision':
         return this.#end(event.requestId, true, clock);
       case 'merge_start':
-        return this.#begin('merge', { label: `Merge ${event.task}`, task: event.task, callId: mergeKey(event) }, clock);
+        return this.#begin(
+          'merge',
+          { label: `Merge ${event.task}`, task: event.task, callId: timelineMergeKey(event) },
+          clock,
+        );
       case 'merge_end':
-        return this.#end(mergeKey(event), event.outcome === 'landed', clock);
+        return this.#end(timelineMergeKey(event), event.outcome === 'landed', clock);
       case 'gate_start':
-        return this.#begin('gate', { label: event.command, task: event.tasks.at(-1), callId: gateKey(event) }, clock);
+        return this.#begin(
+          'gate',
+          { label: event.command, task: event.tasks.at(-1), callId: timelineGateKey(event) },
+          clock,
+        );
       case 'gate_end':
-        return this.#end(gateKey(event), event.passed, clock);
+        return this.#end(timelineGateKey(event), event.passed, clock);
       case 'done':
       case 'incomplete':
       case 'error':
@@ -224,10 +232,10 @@ export class Lane {
   }
 }
 
-function mergeKey({ task }: Recorded): string {
+function timelineMergeKey({ task }: Recorded): string {
   return `merge ${task}`;
 }
 
-function gateKey({ tree, command }: { readonly tree: string; readonly command: string }): string {
+function timelineGateKey({ tree, command }: { readonly tree: string; readonly command: string }): string {
   return `gate ${tree} ${command}`;
 }

@@ -5,12 +5,12 @@ const COLOUR = /\p{Cc}\[[\d;:]*m/gu;
 const UNSEEN = /(?![\n\t])\p{Cc}|\p{Bidi_Control}/gu;
 const HAS_UNSEEN = new RegExp(UNSEEN, 'u');
 
-export function visible(text: string): string {
+export function visiblePageText(text: string): string {
   if (!HAS_UNSEEN.test(text)) return text;
-  return text.replaceAll('\r\n', '\n').replace(COLOUR, '').replace(UNSEEN, pictureOf);
+  return text.replaceAll('\r\n', '\n').replace(COLOUR, '').replace(UNSEEN, pagePictureOfChar);
 }
 
-function pictureOf(char: string): string {
+function pagePictureOfChar(char: string): string {
   const code = char.codePointAt(0) ?? 0;
   if (code < 0x20) return String.fromCodePoint(0x2400 + code);
   return code === 0x7f ? '␡' : `⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`;

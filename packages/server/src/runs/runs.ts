@@ -14,9 +14,14 @@ import { DroverError, UsageError } from '@drover/core/errors';
 import { sessionTitle } from '@drover/core/journal/sessions';
 import type { JsonObject } from '@drover/protocol/json';
 import type { Host, HostedRun } from '../host.ts';
-import { folderInside } from '../place.ts';
-import { notFound, Refusal, unavailable, unfit, unusable } from '../http/problem.ts';
-import { lastSeqIn, openQuestions, readKept, wasAsked } from '../sessions/snapshot.ts';
+import { servedFolderInside } from '../place.ts';
+import { httpNotFound, Refusal, httpUnavailable, httpUnfitBody, httpUnusableRequest } from '../http/problem.ts';
+import {
+  lastSeqOfServedSession,
+  openQuestionsOfServedSession,
+  readSessionSnapshotRecords,
+  wasAskedInServedSession,
+} from '../sessions/snapshot.ts';
 import type { EventStream } from '../streams/event-stream.ts';
 import type { Feeds, Source } from '../streams/feeds.ts';
 
@@ -39,16 +44,16 @@ export class Runs {
   async start(wanted: wire.NewRun): Promise<wire.Made | Refusal> {
     const { host } = this.#options;
     return this.#carry(async () => {
-      const cwd = await folderInside(host.root, wanted.cwd);
+      const cwd = await servedFolderInside(host.root, wanted.cwd);
       return cwd instanceof Refusal ? cwd : host.startRun({ ...wanted, cwd });
     });
   }
 
   /** With `tasks`, those are retried; all that failed if there are none. */
   async resume(id: string, { approve = false, tasks }: wire.RunRetry): Promise<wire.Made | Refusal> {
-    if (!this.#isKept(id)) return notFound('run');
+    if (!this.#isKept(id)) return httpNotFound('run');
     const run = await this.#atWorkOn(id);
-    if (run !== undefined && tasks !== undefined) return refusedBy(run.control.retry(tasks)) ?? { id };
+    if (run !== undefined && tasks !== undefined) return runRefusedByServer(run.control.retry(tasks)) ?? { id };
     if (this.#isLive(id)) return new Refusal(409, 'run.live', 'the run is at work already');
     const stranger = await this.#elsewhere(id);
     if (stranger !== undefined) return stranger;
@@ -57,28 +62,28 @@ export class Runs {
   }
 
   async deliver(id: string, { deliver = 'merge' }: wire.RunMerge): Promise<wire.RunDelivered | Refusal> {
-    if (!this.#isKept(id)) return notFound('run');
+    if (!this.#isKept(id)) return httpNotFound('run');
     const stranger = await this.#elsewhere(id);
     if (stranger !== undefined) return stranger;
     try {
       return { delivered: await this.#options.host.deliverRun(id, deliver) };
     } catch (error) {
-      return refusalOf(error);
+      return refusalOfServedRun(error);
     }
   }
 
   async wholeDiff(id: string): Promise<wire.RunDiff | Refusal> {
-    if (!this.#isKept(id)) return notFound('run');
+    if (!this.#isKept(id)) return httpNotFound('run');
     const patch = await this.#options.host.diffOf(id);
     if (patch === undefined) return new Refusal(404, 'commit.gone', 'what this run changed is no longer there');
     return { patch: patch.slice(0, PATCH_CHARS_MAX) };
   }
 
   async answerPlan(id: string, given: wire.PlanAnswer): Promise<Refusal | undefined> {
-    if (!this.#isKept(id)) return notFound('run');
+    if (!this.#isKept(id)) return httpNotFound('run');
     const run = this.#atWork.get(id);
     if (run === undefined) return this.#notHere(id);
-    const proposed = runStateOfRecords((await readKept(this.#path(id))).records).proposed ?? [];
+    const proposed = runStateOfRecords((await readSessionSnapshotRecords(this.#path(id))).records).proposed ?? [];
     const tasks = given.answer === 'run' ? (given.tasks ?? proposed) : [];
     const wrong =
       given.answer === 'run'
@@ -89,13 +94,13 @@ export class Runs {
           })
         : [];
     if (wrong.length > 0 && proposed.length > 0)
-      return unfit(wrong.map(({ at, message }) => ({ path: `tasks.${at}`, message })));
+      return httpUnfitBody(wrong.map(({ at, message }) => ({ path: `tasks.${at}`, message })));
     const other = tasks.findIndex(({ id: each, model }) => model !== proposed.find((task) => task.id === each)?.model);
     if (other >= 0 && proposed.length > 0)
-      return unfit([{ path: `tasks.${other}.model`, message: 'the model of a task can’t be changed here' }]);
+      return httpUnfitBody([{ path: `tasks.${other}.model`, message: 'the model of a task can’t be changed here' }]);
     const { comment = '' } = given;
     if (given.answer === 'comment' && comment.trim() === '')
-      return unfit([{ path: 'comment', message: 'a comment has words' }]);
+      return httpUnfitBody([{ path: 'comment', message: 'a comment has words' }]);
     const answer = given.answer === 'comment' ? { comment } : { tasks };
     if (run.answerPlan(given.answer === 'stop' ? undefined : answer)) return undefined;
     return new Refusal(409, 'plan.answered', 'no plan of this run waits for an answer');
@@ -104,15 +109,15 @@ export class Runs {
   /** The run, unless it told its end: then it is waited for until it has closed all that it opened. */
   async #atWorkOn(id: string): Promise<HostedRun | undefined> {
     const run = this.#atWork.get(id);
-    if (run === undefined || !hasToldEnd((await readKept(this.#path(id))).records)) return run;
+    if (run === undefined || !hasToldEnd((await readSessionSnapshotRecords(this.#path(id))).records)) return run;
     await run.ended;
     return undefined;
   }
 
   /** Refuses a run whose repository is outside the served folder. */
   async #elsewhere(id: string): Promise<Refusal | undefined> {
-    const { settings } = runStateOfRecords((await readKept(this.#path(id))).records);
-    const folder = await folderInside(this.#options.host.root, settings?.repository);
+    const { settings } = runStateOfRecords((await readSessionSnapshotRecords(this.#path(id))).records);
+    const folder = await servedFolderInside(this.#options.host.root, settings?.repository);
     return folder instanceof Refusal ? folder : undefined;
   }
 
@@ -133,7 +138,7 @@ export class Runs {
       });
       return { id: run.id };
     } catch (error) {
-      return refusalOf(error);
+      return refusalOfServedRun(error);
     } finally {
       this.#starting -= 1;
     }
@@ -150,25 +155,25 @@ export class Runs {
   }
 
   async snapshot(id: string): Promise<wire.RunSnapshot | Refusal> {
-    if (!this.#isKept(id)) return notFound('run');
+    if (!this.#isKept(id)) return httpNotFound('run');
     const live = this.#isLive(id);
-    const { records, problem } = await readKept(this.#path(id));
-    if (problem !== undefined && records.length === 0) return unavailable(problem);
-    return snapshotOf(id, records, { live, waiting: this.#waitingIn(id), isDamaged: problem !== undefined });
+    const { records, problem } = await readSessionSnapshotRecords(this.#path(id));
+    if (problem !== undefined && records.length === 0) return httpUnavailable(problem);
+    return snapshotOfServedRun(id, records, { live, waiting: this.#waitingIn(id), isDamaged: problem !== undefined });
   }
 
   /** Streams every durable event after `after`, then live ones to the run's end; undefined if the client has all. */
   async events(id: string, after: number): Promise<EventStream | Refusal | undefined> {
-    if (!this.#isKept(id)) return notFound('run');
+    if (!this.#isKept(id)) return httpNotFound('run');
     if (after > 0 && !this.#isLive(id)) {
-      const { records } = await readKept(this.#path(id));
-      if (hasToldEnd(records) && lastSeqIn(records) <= after) return undefined;
+      const { records } = await readSessionSnapshotRecords(this.#path(id));
+      if (hasToldEnd(records) && lastSeqOfServedSession(records) <= after) return undefined;
     }
     return this.#options.feeds.replay(this.#source(id), after);
   }
 
   cancel(id: string): Refusal | undefined {
-    if (!this.#isKept(id)) return notFound('run');
+    if (!this.#isKept(id)) return httpNotFound('run');
     const run = this.#atWork.get(id);
     if (run === undefined) return this.#notHere(id);
     run.cancel();
@@ -177,27 +182,27 @@ export class Runs {
 
   /** Asks something of a run at work in this process. `ask` returns why it was refused. */
   control(id: string, ask: (control: HostedRun['control']) => string | undefined): Refusal | undefined {
-    if (!this.#isKept(id)) return notFound('run');
+    if (!this.#isKept(id)) return httpNotFound('run');
     const run = this.#atWork.get(id);
-    return run === undefined ? this.#notHere(id) : refusedBy(ask(run.control));
+    return run === undefined ? this.#notHere(id) : runRefusedByServer(ask(run.control));
   }
 
   async answer(id: string, requestId: string, answer: wire.PermissionAnswer): Promise<Refusal | undefined> {
-    if (!this.#isKept(id)) return notFound('run');
+    if (!this.#isKept(id)) return httpNotFound('run');
     const { allowed, always = false, words = '' } = answer;
     if (this.#atWork.get(id)?.answer(requestId, { allowed, always, words }) === true) return undefined;
-    const { records } = await readKept(this.#path(id));
-    if (!wasAsked(records, requestId)) return notFound('question');
+    const { records } = await readSessionSnapshotRecords(this.#path(id));
+    if (!wasAskedInServedSession(records, requestId)) return httpNotFound('question');
     if (!this.#atWork.has(id) && this.#isLive(id)) return this.#notHere(id);
     return new Refusal(409, 'question.answered', 'the question is answered, or nobody waits for the answer any more');
   }
 
   async diff(id: string, task: string, signal: AbortSignal): Promise<wire.TaskDiff | Refusal> {
-    if (!this.#isKept(id)) return notFound('run');
-    const { records } = await readKept(this.#path(id));
+    if (!this.#isKept(id)) return httpNotFound('run');
+    const { records } = await readSessionSnapshotRecords(this.#path(id));
     const { tasks, settings } = runStateOfRecords(records);
     const commit = tasks.get(task)?.commit;
-    if (settings === undefined || commit === undefined) return notFound('task');
+    if (settings === undefined || commit === undefined) return httpNotFound('task');
     const patch = await this.#options.host.patchOf({ repository: settings.repository, commit }, signal);
     if (patch === undefined) return new Refusal(404, 'commit.gone', 'what this task changed is no longer there');
     return { task, commit, patch: patch.slice(0, PATCH_CHARS_MAX) };
@@ -239,13 +244,13 @@ export class Runs {
   }
 }
 
-function refusedBy(why: string | undefined): Refusal | undefined {
+function runRefusedByServer(why: string | undefined): Refusal | undefined {
   return why === undefined ? undefined : new Refusal(409, 'task.refused', why);
 }
 
-function refusalOf(error: unknown): Refusal {
-  if (error instanceof UsageError) return unusable(error);
-  if (error instanceof DroverError) return unavailable(error);
+function refusalOfServedRun(error: unknown): Refusal {
+  if (error instanceof UsageError) return httpUnusableRequest(error);
+  if (error instanceof DroverError) return httpUnavailable(error);
   throw error;
 }
 
@@ -255,7 +260,7 @@ function hasToldEnd(records: readonly JsonObject[]): boolean {
 
 type Standing = { readonly live: boolean; readonly waiting: number; readonly isDamaged: boolean };
 
-function snapshotOf(
+function snapshotOfServedRun(
   id: string,
   records: readonly JsonObject[],
   { live, waiting, isDamaged }: Standing,
@@ -266,7 +271,7 @@ function snapshotOf(
   const { settings, end, cost } = state;
   return {
     id,
-    seq: lastSeqIn(records),
+    seq: lastSeqOfServedSession(records),
     goal: settings?.goal ?? '',
     title: sessionTitle(settings?.goal ?? ''),
     model: settings?.model ?? '',
@@ -279,12 +284,12 @@ function snapshotOf(
     tasks: tasks.length,
     landed: tasks.filter((task) => isDone(task.state)).length,
     ...(cost !== undefined && { cost }),
-    rows: end?.tasks ?? taskRowsOfState(state).filter(({ task }) => isSettled(state.tasks.get(task))),
-    questions: live && end === undefined ? openQuestions(records) : [],
+    rows: end?.tasks ?? taskRowsOfState(state).filter(({ task }) => isServedTaskFinished(state.tasks.get(task))),
+    questions: live && end === undefined ? openQuestionsOfServedSession(records) : [],
     ...(live && state.proposed !== undefined && { plan: state.proposed }),
   };
 }
 
-function isSettled(task: TaskProgress | undefined): boolean {
+function isServedTaskFinished(task: TaskProgress | undefined): boolean {
   return task !== undefined && isProgressEnded(task.state);
 }

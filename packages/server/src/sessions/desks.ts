@@ -9,8 +9,8 @@ import { readJournalFile } from '@drover/core/journal/file/journal';
 import { journalPath } from '@drover/core/journal/session-journal';
 import { UnfitOptions } from '@drover/core/model/sampling';
 import type { Host, SessionWanted } from '../host.ts';
-import { isInside } from '../place.ts';
-import { Refusal, unavailable, unfitOptions, unusable } from '../http/problem.ts';
+import { isInsideServedFolder } from '../place.ts';
+import { Refusal, httpUnavailable, httpUnfitOptions, httpUnusableRequest } from '../http/problem.ts';
 import type { Feeds } from '../streams/feeds.ts';
 import { Desk } from './desk.ts';
 
@@ -46,9 +46,9 @@ export class Desks {
       if (desk instanceof Refusal) return desk;
       return await desk.use(() => work(desk)).finally(() => this.rest(desk));
     } catch (error) {
-      if (error instanceof UnfitOptions) return unfitOptions(error);
-      if (error instanceof UsageError) return unusable(error);
-      if (error instanceof DroverError) return unavailable(error);
+      if (error instanceof UnfitOptions) return httpUnfitOptions(error);
+      if (error instanceof UsageError) return httpUnusableRequest(error);
+      if (error instanceof DroverError) return httpUnavailable(error);
       throw error;
     }
   }
@@ -108,7 +108,7 @@ export class Desks {
     const { host, feeds } = this.#options;
     const { id } = wanted;
     const path = journalPath(host.home, id);
-    if (wanted.begin === undefined) await checkPlace(path, host.root);
+    if (wanted.begin === undefined) await checkPlaceOfServedSession(path, host.root);
     const hosted = await host.openSession(wanted);
     const unfollow = feeds.follow({ path }, hosted.session.bus);
     const model = wanted.model ?? wanted.begin?.model;
@@ -119,10 +119,10 @@ export class Desks {
 }
 
 /** A session begun from the command line may work anywhere; the server opens it only inside the served folder. */
-async function checkPlace(path: string, root: string): Promise<void> {
+async function checkPlaceOfServedSession(path: string, root: string): Promise<void> {
   const { records } = await readJournalFile(path);
   const cwd = foldSessionHistory(records)?.cwd;
   if (cwd === undefined) throw new UsageError('the session has never begun');
-  if (!isInside(await realpath(root), cwd))
+  if (!isInsideServedFolder(await realpath(root), cwd))
     throw new UsageError(`the session works outside of the folder that is served`);
 }

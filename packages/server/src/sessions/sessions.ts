@@ -22,8 +22,8 @@ import { isSessionLive, listSessions } from '@drover/core/journal/sessions';
 import type { Message } from '@drover/protocol/messages';
 import { NO_USAGE } from '@drover/core/model/spending/usage';
 import type { Host } from '../host.ts';
-import { folderInside } from '../place.ts';
-import { notFound, Refusal, unavailable } from '../http/problem.ts';
+import { servedFolderInside } from '../place.ts';
+import { httpNotFound, Refusal, httpUnavailable } from '../http/problem.ts';
 import type { EventStream } from '../streams/event-stream.ts';
 import type { Progress } from '../streams/feed.ts';
 import type { Feeds } from '../streams/feeds.ts';
@@ -31,7 +31,7 @@ import { Deadlines } from './deadlines.ts';
 import type { Desk } from './desk.ts';
 import { Desks, type DesksOptions } from './desks.ts';
 import { SessionViews } from './session-views.ts';
-import { readKept, wasAsked } from './snapshot.ts';
+import { readSessionSnapshotRecords, wasAskedInServedSession } from './snapshot.ts';
 
 const ID = /^ses_[0-9a-f]{32}$/;
 // A file in a session's folder: a server began the session, so a server resumes it.
@@ -62,7 +62,8 @@ export class Sessions {
       if ((state !== 'open' && state !== 'suspended') || isSessionLive(home, id)) continue;
       if (!existsSync(join(sessionFolder(home, id), MARK))) continue;
       await this.#byItself(id, async () => {
-        const pending = foldSessionHistory((await readKept(this.#path(id))).records)?.open?.pending ?? [];
+        const pending =
+          foldSessionHistory((await readSessionSnapshotRecords(this.#path(id))).records)?.open?.pending ?? [];
         if (pending.length === 0) return this.#goOn(id);
         this.#deadlines.watch(id, pending);
         return undefined;
@@ -73,14 +74,14 @@ export class Sessions {
   async create(wanted: wire.NewSession): Promise<wire.Made | Refusal> {
     const { home, root } = this.#host;
     const { model, tools = [], remoteTimeoutMs, messages = [], options } = wanted;
-    const folder = await folderInside(root, wanted.cwd);
+    const folder = await servedFolderInside(root, wanted.cwd);
     if (folder instanceof Refusal) return folder;
     const id = newId('ses');
     const begin = {
       cwd: folder,
       tools,
       remoteTimeoutMs: remoteTimeoutMs ?? REMOTE_TIMEOUT_MS_DEFAULT,
-      messages: messages.map(openingMessage),
+      messages: messages.map(openingMessageOfServedSession),
       ...(model !== undefined && { model }),
       ...(options !== undefined && { options }),
     };
@@ -101,9 +102,9 @@ export class Sessions {
       const refusal = await this.#closeForModel(id, wanted);
       if (refusal !== undefined) return refusal;
     }
-    if (!this.#isKept(id)) return notFound('session');
+    if (!this.#isKept(id)) return httpNotFound('session');
     return this.#desks.use({ id, ...(model !== undefined && { model }) }, async (desk) => {
-      const refusal = refusedNow(desk, wanted);
+      const refusal = sessionRefusedNow(desk, wanted);
       if (refusal !== undefined) return refusal;
       const stream = this.#feeds.live({ path: this.#path(id) }, 'session_end');
       this.#deadlines.forget(id);
@@ -120,7 +121,7 @@ export class Sessions {
     const desk = this.#desks.get(id);
     if (desk === undefined || desk.wantedModel === wanted.model) return undefined;
     if (desk.isInUse) return AT_WORK;
-    const refusal = refusedNow(desk, { ...wanted, model: desk.wantedModel });
+    const refusal = sessionRefusedNow(desk, { ...wanted, model: desk.wantedModel });
     if (refusal === undefined) await this.#desks.close(desk);
     return refusal;
   }
@@ -133,8 +134,8 @@ export class Sessions {
         if (pending.length === 0) void this.#execute(desk, { resume: true });
         return { status: desk.session.status, pending };
       } catch (error) {
-        if (error instanceof RemoteCallProblem) return notTaken(error);
-        if (error instanceof UsageError) return inTheWay('session.running', error.message);
+        if (error instanceof RemoteCallProblem) return servedSessionNotTaken(error);
+        if (error instanceof UsageError) return inTheWayOfServedSession('session.running', error.message);
         throw error;
       }
     });
@@ -151,21 +152,25 @@ export class Sessions {
   }
 
   async answer(id: string, requestId: string, answer: wire.PermissionAnswer): Promise<Refusal | undefined> {
-    if (!this.#isKept(id)) return notFound('session');
+    if (!this.#isKept(id)) return httpNotFound('session');
     const { allowed, always = false, words = '' } = answer;
     if (this.#desks.get(id)?.answer(requestId, { allowed, always, words }) === true) return undefined;
-    const { records } = await readKept(this.#path(id));
-    if (!wasAsked(records, requestId)) return notFound('question');
-    return inTheWay('question.answered', 'the question is answered, or nobody waits for the answer any more');
+    const { records } = await readSessionSnapshotRecords(this.#path(id));
+    if (!wasAskedInServedSession(records, requestId)) return httpNotFound('question');
+    return inTheWayOfServedSession(
+      'question.answered',
+      'the question is answered, or nobody waits for the answer any more',
+    );
   }
 
   async remove(id: string): Promise<Refusal | undefined> {
-    if (!this.#isKept(id)) return notFound('session');
+    if (!this.#isKept(id)) return httpNotFound('session');
     const desk = this.#desks.get(id);
-    if (desk?.isInUse === true) return inTheWay('session.running', 'the session is at work: cancel it first');
+    if (desk?.isInUse === true)
+      return inTheWayOfServedSession('session.running', 'the session is at work: cancel it first');
     if (desk !== undefined) await this.#desks.close(desk);
     const lock = Lock.take(`${this.#path(id)}.lock`);
-    if (lock === undefined) return inTheWay('journal.busy', 'another process has this session');
+    if (lock === undefined) return inTheWayOfServedSession('journal.busy', 'another process has this session');
     try {
       await rm(sessionFolder(this.#host.home, id), { recursive: true, force: true });
     } finally {
@@ -179,23 +184,23 @@ export class Sessions {
 
   /** Streams every durable event after `after`, then live ones until the reader leaves. */
   events(id: string, after: number): EventStream | Refusal {
-    return this.#isKept(id) ? this.#feeds.replay({ path: this.#path(id) }, after) : notFound('session');
+    return this.#isKept(id) ? this.#feeds.replay({ path: this.#path(id) }, after) : httpNotFound('session');
   }
 
   /** Returns the state of a session, with at most `messagesMax` of its last messages. */
   async snapshot(id: string, messagesMax?: number): Promise<wire.SessionSnapshot | Refusal> {
-    if (!this.#isKept(id)) return notFound('session');
+    if (!this.#isKept(id)) return httpNotFound('session');
     // Three sources describe a session: journal, events sent, running work. Read them until they agree.
     for (let look = 1; ; look++) {
       const progress = this.#progress(id);
       const looked = await this.#views.look(this.#path(id), progress?.seq ?? Number.POSITIVE_INFINITY);
-      if (looked instanceof DroverError) return unavailable(looked);
+      if (looked instanceof DroverError) return httpUnavailable(looked);
       const { view, isAll } = looked;
       const after = this.#desks.get(id)?.isAtWork ?? false;
       const isStill = (progress !== undefined) === after && !(after && view.isQuiet) && isAll;
       const isAtWork = after || (!view.isQuiet && this.#isAtWork(id));
       if (isStill || look === LOOKS_MAX)
-        return view.snapshot(id, { isAtWork, progress, messagesMax }) ?? notFound('session');
+        return view.snapshot(id, { isAtWork, progress, messagesMax }) ?? httpNotFound('session');
       await sleep(LOOK_MS);
     }
   }
@@ -220,7 +225,7 @@ export class Sessions {
   }
 
   async #with<Result>(id: string, work: (desk: Desk) => Promise<Result | Refusal>): Promise<Result | Refusal> {
-    return this.#isKept(id) ? this.#desks.use({ id }, work) : notFound('session');
+    return this.#isKept(id) ? this.#desks.use({ id }, work) : httpNotFound('session');
   }
 
   async #execute(desk: Desk, input: Input): Promise<boolean> {
@@ -276,38 +281,42 @@ export class Sessions {
   }
 }
 
-const AT_WORK = inTheWay('session.running', 'the session is at work on a turn already');
+const AT_WORK = inTheWayOfServedSession('session.running', 'the session is at work on a turn already');
 
 /** Returns why a message cannot be accepted now, or undefined. */
-function refusedNow(desk: Desk, { cancelPending = false, model }: Asking): Refusal | undefined {
+function sessionRefusedNow(desk: Desk, { cancelPending = false, model }: Asking): Refusal | undefined {
   const { status } = desk.session;
   if (status === 'running') return AT_WORK;
   if (status === 'awaiting_tool_execution' && !cancelPending)
-    return inTheWay('session.awaiting', 'the session waits for the results of remote calls', CANCEL_PENDING);
+    return inTheWayOfServedSession(
+      'session.awaiting',
+      'the session waits for the results of remote calls',
+      CANCEL_PENDING,
+    );
   if (model !== undefined && desk.wantedModel !== model)
-    return inTheWay('session.running', 'another request has just opened the session with another model');
+    return inTheWayOfServedSession('session.running', 'another request has just opened the session with another model');
   return undefined;
 }
 
 type Asking = { readonly cancelPending?: boolean; readonly model?: string | undefined };
 
-function openingMessage({ role, content }: wire.OpeningMessage): Message {
+function openingMessageOfServedSession({ role, content }: wire.OpeningMessage): Message {
   const said = [{ type: 'text' as const, text: content }];
   return role === 'user' ? { role, content: said } : { role, content: said, stop: 'stop', usage: NO_USAGE };
 }
 
 const CANCEL_PENDING = 'deliver them, or say cancelPending to give them up';
 
-function inTheWay(type: string, title: string, detail?: string): Refusal {
+function inTheWayOfServedSession(type: string, title: string, detail?: string): Refusal {
   return new Refusal(409, type, title, detail === undefined ? {} : { detail });
 }
 
-function notTaken({ kind, message }: RemoteCallProblem): Refusal {
+function servedSessionNotTaken({ kind, message }: RemoteCallProblem): Refusal {
   switch (kind) {
     case 'unknown':
-      return notFound('call');
+      return httpNotFound('call');
     case 'answered':
-      return inTheWay('call.answered', message);
+      return inTheWayOfServedSession('call.answered', message);
     case 'too-large':
       return new Refusal(413, 'result.too_large', message);
   }

@@ -13,7 +13,7 @@ import type { Progress } from '../streams/feed.ts';
 /** The readable records of a journal, and the error that stopped reading. */
 export type Kept = { readonly records: readonly JsonObject[]; readonly problem: DroverError | undefined };
 
-export async function readKept(path: string): Promise<Kept> {
+export async function readSessionSnapshotRecords(path: string): Promise<Kept> {
   const { records, version, damage } = readJournalContents(await readFile(path));
   if (version > FORMAT_VERSION)
     return { records: [], problem: new DroverError({ kind: 'journal.newer', path, version }) };
@@ -64,7 +64,7 @@ export class SessionView {
   snapshot(id: string, { isAtWork, progress, messagesMax }: Standing): SessionSnapshot | undefined {
     const { past } = this.#fold;
     if (past === undefined) return undefined;
-    const status = statusOf(past, isAtWork);
+    const status = statusOfServedSession(past, isAtWork);
     const partial = status === 'running' ? this.#partial.blocks(progress) : [];
     const { messages, cost } = past;
     return {
@@ -133,13 +133,13 @@ type Note = {
   readonly text: string;
 };
 
-function statusOf({ open }: Past, isAtWork: boolean): SessionSnapshot['status'] {
+function statusOfServedSession({ open }: Past, isAtWork: boolean): SessionSnapshot['status'] {
   if ((open?.pending.length ?? 0) > 0) return 'awaiting_tool_execution';
   return isAtWork ? 'running' : 'idle';
 }
 
-export function lastSeqIn(records: readonly JsonObject[]): number {
-  return eventsOf(records).reduce((last, { seq }) => Math.max(last, seq ?? 0), 0);
+export function lastSeqOfServedSession(records: readonly JsonObject[]): number {
+  return eventsOfServedSession(records).reduce((last, { seq }) => Math.max(last, seq ?? 0), 0);
 }
 
 /** Questions that were asked and are not decided yet. */
@@ -158,18 +158,20 @@ class OpenQuestions {
   }
 }
 
-export function openQuestions(records: readonly JsonObject[]): readonly OpenQuestion[] {
+export function openQuestionsOfServedSession(records: readonly JsonObject[]): readonly OpenQuestion[] {
   const questions = new OpenQuestions();
-  for (const event of eventsOf(records)) questions.take(event);
+  for (const event of eventsOfServedSession(records)) questions.take(event);
   return questions.list;
 }
 
 /** True if the journal holds this permission request. */
-export function wasAsked(records: readonly JsonObject[], requestId: string): boolean {
-  return eventsOf(records).some((event) => event.type === 'permission_request' && event.requestId === requestId);
+export function wasAskedInServedSession(records: readonly JsonObject[], requestId: string): boolean {
+  return eventsOfServedSession(records).some(
+    (event) => event.type === 'permission_request' && event.requestId === requestId,
+  );
 }
 
 // Drover wrote and checksummed these records, so the cast is safe.
-function eventsOf(records: readonly JsonObject[]): readonly Recorded[] {
+function eventsOfServedSession(records: readonly JsonObject[]): readonly Recorded[] {
   return records as unknown as readonly Recorded[];
 }

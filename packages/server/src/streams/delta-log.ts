@@ -11,7 +11,7 @@ import type { PartialBlock } from '@drover/client/wire';
 import type { Shown } from '@drover/core/bus';
 import type { Recorded } from '@drover/protocol/events';
 import { GrowingText } from '@drover/core/growing-text';
-import { frameOf, type Frame } from './frame.ts';
+import { streamFrameOf, type Frame } from './frame.ts';
 
 const ENTRIES_MAX = 20_000;
 
@@ -158,6 +158,6 @@ export class Pieces {
     const [from, to] = [this.#entries[first], this.#entries[last]];
     if (from === undefined || to?.block.like === undefined) return [];
     const delta = to.block.text.whole.slice(from.from, this.#ends[last]);
-    return [frameOf({ ...to.block.like, seq: to.seq, at: to.at, delta })];
+    return [streamFrameOf({ ...to.block.like, seq: to.seq, at: to.at, delta })];
   }
 }

@@ -6,7 +6,7 @@
 //   3. Reconnecting with `Last-Event-ID` delivers the missed events from the journal.
 //   4. A reader that names an event which never existed gets `resync` with the number of the last event.
 
-import { type Frame, COMMENT, GREETING, resyncFrame, rewindFrame, withGap } from './frame.ts';
+import { type Frame, COMMENT, GREETING, resyncFrame, rewindFrame, streamFramesWithGap } from './frame.ts';
 
 const CHUNK_BYTES = 64 * 1024;
 const TOO_SLOW = 'this reader is too slow: come back with the number of the last event';
@@ -51,7 +51,7 @@ export class EventStream {
     }
     if (size > bytesMax) return this.lose();
     this.#bytes = size;
-    this.#queue.push(this.#gap ? withGap(frame) : frame);
+    this.#queue.push(this.#gap ? streamFramesWithGap(frame) : frame);
     this.#gap = false;
     if (frame.type === until) this.#isEnding = true;
     this.#wake?.();
@@ -145,11 +145,11 @@ export class EventStream {
       chunk.push(frame.bytes);
       bytes += frame.bytes.length;
       if (bytes < CHUNK_BYTES) continue;
-      yield joined(chunk);
+      yield joinStreamFrames(chunk);
       chunk = [];
       bytes = 0;
     }
-    if (bytes > 0) yield joined(chunk);
+    if (bytes > 0) yield joinStreamFrames(chunk);
     this.#hasSpoken ||= frames.length > 0;
   }
 
@@ -164,7 +164,7 @@ export class EventStream {
 // Readers that keep up get the same frames at the same time, so these are joined once for all.
 let last: { readonly frames: readonly Uint8Array[]; readonly bytes: Uint8Array } | undefined;
 
-function joined(frames: readonly Uint8Array[]): Uint8Array {
+function joinStreamFrames(frames: readonly Uint8Array[]): Uint8Array {
   const [first] = frames;
   if (frames.length === 1 && first !== undefined) return first;
   if (last?.frames.length !== frames.length || last.frames.some((bytes, at) => bytes !== frames[at]))

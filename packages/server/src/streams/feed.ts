@@ -17,8 +17,8 @@ import type { PartialBlock } from '@drover/client/wire';
 import { endOfJournalLines, readJournalPiece } from '@drover/core/journal/file/tail';
 import { DeltaLog } from './delta-log.ts';
 import { EventStream, type StreamOptions } from './event-stream.ts';
-import { frameOf, frameOfRecord, type Frame } from './frame.ts';
-import { Replay, withText } from './replay.ts';
+import { streamFrameOf, streamFrameOfRecord, type Frame } from './frame.ts';
+import { Replay, replayWithText } from './replay.ts';
 
 const LOOK_MS = 250;
 
@@ -97,7 +97,7 @@ export class Feed {
 
   /** Streams live events only, up to the first one of type `until`. */
   live(until: string): EventStream {
-    return this.#stream({ after: this.#bus?.told ?? 0, past: nothing(), until });
+    return this.#stream({ after: this.#bus?.told ?? 0, past: emptyFeedStream(), until });
   }
 
   /** Number of open streams. */
@@ -190,7 +190,7 @@ export class Feed {
       this.#told = Math.max(this.#told, reader.after);
       for await (const event of reader) {
         this.#log.take(event);
-        if (this.#streams.size > 0) this.#tell(frameOf(event), this.#streams);
+        if (this.#streams.size > 0) this.#tell(streamFrameOf(event), this.#streams);
         else this.#told = event.seq;
       }
     } catch (error) {
@@ -229,10 +229,10 @@ export class Feed {
     while (from < bytes) {
       const { records, end } = await readJournalPiece({ path, from, to: bytes });
       for (const record of records) {
-        const frame = frameOfRecord(record, this.#told);
+        const frame = streamFrameOfRecord(record, this.#told);
         // The bus sends the events after `upTo`.
         if (frame === undefined || frame.seq <= this.#told || frame.seq > upTo) continue;
-        for (const each of withText(record, frame, this.#told)) this.#tell(each, this.#replaying);
+        for (const each of replayWithText(record, frame, this.#told)) this.#tell(each, this.#replaying);
       }
       if (end === undefined || end === from) break;
       from = end;
@@ -253,6 +253,6 @@ export class Feed {
   }
 }
 
-async function* nothing(): AsyncGenerator<readonly Frame[]> {
+async function* emptyFeedStream(): AsyncGenerator<readonly Frame[]> {
   // Live streams have no backlog.
 }

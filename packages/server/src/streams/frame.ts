@@ -21,16 +21,16 @@ export const GREETING = encoder.encode('retry: 1000\n\n');
 /** Keep-alive, so that clients and proxies do not close a silent connection. */
 export const COMMENT = encoder.encode(': still here\n\n');
 
-export function frameOf(event: Shown): Frame {
+export function streamFrameOf(event: Shown): Frame {
   const { seq, type } = event;
-  return { seq, type, isLossy: EVENTS[type].delivery === 'lossy', bytes: encoded(seq, type, event) };
+  return { seq, type, isLossy: EVENTS[type].delivery === 'lossy', bytes: encodeStreamFrame(seq, type, event) };
 }
 
 /**
  * The same of a record; undefined for one that is no event: notes of what streams, and a journal's head. The frame
  * of an event up to `after` is never sent, so it is left empty.
  */
-export function frameOfRecord(record: JsonObject, after = 0): Frame | undefined {
+export function streamFrameOfRecord(record: JsonObject, after = 0): Frame | undefined {
   const { seq, type } = record;
   if (typeof seq !== 'number' || typeof type !== 'string') return undefined;
   if (!isEventType(type)) return undefined;
@@ -38,18 +38,18 @@ export function frameOfRecord(record: JsonObject, after = 0): Frame | undefined 
     seq,
     type,
     isLossy: EVENTS[type].delivery === 'lossy',
-    bytes: seq > after ? encoded(seq, type, record) : NOTHING,
+    bytes: seq > after ? encodeStreamFrame(seq, type, record) : NOTHING,
   };
 }
 
 /** Two events as one frame. The first has no id, so a reader that hears only that one asks for both again. */
-export function joinedFrames(first: Frame, second: Frame): Frame {
+export function joinedStreamFrames(first: Frame, second: Frame): Frame {
   const anonymous = decoder.decode(first.bytes).replace(/^id: .*\n/, '');
   return { ...second, bytes: Buffer.concat([encoder.encode(anonymous), second.bytes]) };
 }
 
 /** The same event, marked: deltas before it are missing. Rare enough to be made from the encoded frame. */
-export function withGap(frame: Frame): Frame {
+export function streamFramesWithGap(frame: Frame): Frame {
   const text = decoder.decode(frame.bytes);
   return { ...frame, bytes: encoder.encode(`${text.slice(0, text.lastIndexOf('}'))},"gap":true}\n\n`) };
 }
@@ -65,6 +65,6 @@ export function rewindFrame(resync: Resync): Uint8Array {
 }
 
 // JSON contains no line breaks, so it fits in one data line.
-function encoded(seq: number, type: string, event: object): Uint8Array {
+function encodeStreamFrame(seq: number, type: string, event: object): Uint8Array {
   return encoder.encode(`id: ${seq}\nevent: ${type}\ndata: ${JSON.stringify(event)}\n\n`);
 }

@@ -13,7 +13,7 @@ import { SEQ_JUMP } from '@drover/core/journal/cut-off';
 import { isQuietRecord } from '@drover/core/journal/history';
 import type { JsonObject } from '@drover/protocol/json';
 import type { DeltaLog, Pieces } from './delta-log.ts';
-import { frameOf, frameOfRecord, joinedFrames, withGap, type Frame } from './frame.ts';
+import { streamFrameOf, streamFrameOfRecord, joinedStreamFrames, streamFramesWithGap, type Frame } from './frame.ts';
 
 type BlockEnd = Extract<Recorded, { readonly type: 'text_end' | 'thinking_end' }>;
 
@@ -64,12 +64,12 @@ export class Replay {
 
   #framesOf(record: JsonObject): readonly Frame[] {
     const { after, upTo } = this.#options;
-    const frame = frameOfRecord(record, after);
+    const frame = streamFrameOfRecord(record, after);
     if (frame === undefined || frame.seq > upTo) return [];
     // A run may be delivered after its end, and that is no new beginning.
     if (frame.type !== 'delivered') this.#lastType = frame.type;
-    const event = eventOf(record);
-    if (isStart(event)) this.#starts.set(keyOf(event), event.seq);
+    const event = replayedEvent(record);
+    if (isReplayedBlockStart(event)) this.#starts.set(replayedBlockKey(event), event.seq);
     const frames = frame.seq <= after ? [] : [...this.#pieces.before(frame.seq), ...this.#told(record, frame)];
     this.#lastSeq = frame.seq;
     return frames;
@@ -77,40 +77,48 @@ export class Replay {
 
   #told(record: JsonObject, frame: Frame): readonly Frame[] {
     const { after, log } = this.#options;
-    const event = eventOf(record);
-    if (!isEnd(event) || event.text === '' || log.hasEnding(event.seq) || after === event.seq - 1) return [frame];
-    const start = this.#starts.get(keyOf(event)) ?? after;
-    return start < after ? [withGap(frame)] : withText(record, frame, this.#lastSeq);
+    const event = replayedEvent(record);
+    if (!isReplayedBlockEnd(event) || event.text === '' || log.hasEnding(event.seq) || after === event.seq - 1)
+      return [frame];
+    const start = this.#starts.get(replayedBlockKey(event)) ?? after;
+    return start < after ? [streamFramesWithGap(frame)] : replayWithText(record, frame, this.#lastSeq);
   }
 }
 
 /** The frame of a record; in front of the end of a block, its text as one delta. `last`: the event told before. */
-export function withText(record: JsonObject, frame: Frame, last: number): readonly Frame[] {
-  const event = eventOf(record);
-  if (!isEnd(event) || event.text === '') return [frame];
+export function replayWithText(record: JsonObject, frame: Frame, last: number): readonly Frame[] {
+  const event = replayedEvent(record);
+  if (!isReplayedBlockEnd(event) || event.text === '') return [frame];
   // The number in front of the `_end` was that of a delta, unless another event has it.
-  const whole = wholeDelta(event);
-  return last < whole.seq ? [whole, frame] : [joinedFrames(whole, frame)];
+  const whole = replayedWholeDelta(event);
+  return last < whole.seq ? [whole, frame] : [joinedStreamFrames(whole, frame)];
 }
 
 // Drover wrote these records, so the cast is safe.
-function eventOf(record: JsonObject): Recorded {
+function replayedEvent(record: JsonObject): Recorded {
   return record as unknown as Recorded;
 }
 
-function isEnd(event: Recorded): event is BlockEnd {
+function isReplayedBlockEnd(event: Recorded): event is BlockEnd {
   return event.type === 'text_end' || event.type === 'thinking_end';
 }
 
-function isStart(event: Recorded): event is Extract<Recorded, { readonly type: 'text_start' | 'thinking_start' }> {
+function isReplayedBlockStart(
+  event: Recorded,
+): event is Extract<Recorded, { readonly type: 'text_start' | 'thinking_start' }> {
   return event.type === 'text_start' || event.type === 'thinking_start';
 }
 
-function keyOf({ worker, part }: { readonly worker?: number; readonly part: number }): string {
+function replayedBlockKey({ worker, part }: { readonly worker?: number; readonly part: number }): string {
   return `${worker} ${part}`;
 }
 
-function wholeDelta(event: BlockEnd): Frame {
+function replayedWholeDelta(event: BlockEnd): Frame {
   const { text: delta, type, ...rest } = event;
-  return frameOf({ ...rest, seq: event.seq - 1, type: type === 'text_end' ? 'text_delta' : 'thinking_delta', delta });
+  return streamFrameOf({
+    ...rest,
+    seq: event.seq - 1,
+    type: type === 'text_end' ? 'text_delta' : 'thinking_delta',
+    delta,
+  });
 }

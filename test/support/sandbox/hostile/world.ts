@@ -18,7 +18,7 @@ import {
 import { createServer, type Server } from 'node:net';
 import { dirname, join } from 'node:path';
 import type { SandboxPolicy, SandboxSystem } from '@drover/sandbox/policy';
-import { unsealPaths } from '@drover/sandbox/seal';
+import { unsealSandboxPaths } from '@drover/sandbox/seal';
 import { onTestFinished } from 'vitest';
 import { RUN_LATER } from '@drover/core/permission/run-later';
 import { sandboxProjectView } from '../../../../bin/sandbox/project-view.ts';
@@ -79,7 +79,7 @@ export class HostileWorld {
   }
 
   harm(output: string): readonly string[] {
-    unsealPaths(this.policy.folder);
+    unsealSandboxPaths(this.policy.folder);
     const nap = this.#places['NAP'] ?? '';
     return [
       ...readdirSync(join(this.around, 'canary')).map((name) => `canary: ${name}`),

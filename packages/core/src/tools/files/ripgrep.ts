@@ -8,8 +8,8 @@
 
 import { stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, matchesGlob } from 'node:path';
-import { quoted } from '@drover/sandbox/sandbox';
-import { realOf } from '@drover/sandbox/paths';
+import { quoteForSandboxShell } from '@drover/sandbox/sandbox';
+import { realPathForSandbox } from '@drover/sandbox/paths';
 import { ToolError } from '../../errors.ts';
 import { toolOutputText } from '../output/bytes.ts';
 import { newId } from '../../ids.ts';
@@ -104,7 +104,7 @@ async function ripgrepInsideSandbox(
     else if (line === border) isOver = true;
     else lines.line(line);
   });
-  const command = [file, ...args].map(quoted).join(' ');
+  const command = [file, ...args].map(quoteForSandboxShell).join(' ');
   const script = `{ e=$(${command} 2>&1 >&3); c=$?; } 3>&1; [ $c -lt 2 ] || printf '%s\\n%s\\n' ${border} "$e"; exit $c`;
   const place = { cwd, sandbox, callId, env: gitSafeCommandEnvironment(env) };
   const onOutput = (chunk: Buffer): undefined => all.add(chunk);
@@ -115,7 +115,7 @@ async function ripgrepInsideSandbox(
 
 /** Returns the path of the ripgrep that comes with drover. */
 export async function ripgrepFile(): Promise<string> {
-  return realOf((await import('@vscode/ripgrep')).rgPath);
+  return realPathForSandbox((await import('@vscode/ripgrep')).rgPath);
 }
 
 /** A pattern without a folder matches names in any folder. */

@@ -8,8 +8,8 @@
 //
 // Failure: if a box can't be started ahead, the command starts its own and reports the problem.
 
-import { confine } from '@drover/sandbox/sandbox';
-import { mountIdentity } from '@drover/sandbox/linux/bubblewrap';
+import { confineScript } from '@drover/sandbox/sandbox';
+import { mountIdentityInBubblewrap } from '@drover/sandbox/linux/bubblewrap';
 import type { ConfinedProcess, SandboxPolicy } from '@drover/sandbox/policy';
 import { newId } from '../../ids.ts';
 import { killChildProcess, type StartedChild, startChildProcess } from './child.ts';
@@ -66,7 +66,7 @@ export async function openProcessBox(place: BoxPlace): Promise<Box> {
   if (
     box !== undefined &&
     !box.isOver() &&
-    box.likeness === likenessOfProcessBox(confine(place.sandbox, place.env), place)
+    box.likeness === likenessOfProcessBox(confineScript(place.sandbox, place.env), place)
   )
     return box;
   box?.discard();
@@ -83,7 +83,7 @@ export function startProcessBoxAhead(place: Omit<BoxPlace, 'callId'>): void {
 }
 
 async function startProcessBox(place: BoxPlace): Promise<WaitingBox> {
-  const confined = confine(place.sandbox, place.env);
+  const confined = confineScript(place.sandbox, place.env);
   const { file, args, env, files, report } = confined;
   const likeness = likenessOfProcessBox(confined, place);
   const script = Promise.withResolvers<string>();
@@ -101,5 +101,5 @@ async function startProcessBox(place: BoxPlace): Promise<WaitingBox> {
 }
 
 function likenessOfProcessBox({ file, args, env }: ConfinedProcess, { cwd, sandbox }: BoxPlace): string {
-  return JSON.stringify([file, args, env, cwd, mountIdentity(sandbox)]);
+  return JSON.stringify([file, args, env, cwd, mountIdentityInBubblewrap(sandbox)]);
 }

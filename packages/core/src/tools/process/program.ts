@@ -2,7 +2,7 @@
 
 import { statSync } from 'node:fs';
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
-import { isIn, realOf } from '@drover/sandbox/paths';
+import { isInSandboxPath, realPathForSandbox } from '@drover/sandbox/paths';
 
 const EXECUTABLE = 0o111;
 
@@ -56,8 +56,8 @@ export function pathOfTrustedPrograms(path: string): string {
 
 function isProgramFolderDistrusted(folder: string): boolean {
   if (distrusted.size === 0) return false;
-  const real = realOf(folder);
-  return [...distrusted].some((each) => isIn(folder, each) || isIn(real, each));
+  const real = realPathForSandbox(folder);
+  return [...distrusted].some((each) => isInSandboxPath(folder, each) || isInSandboxPath(real, each));
 }
 
 /** Returns the path of a program, or undefined. Skips relative folders, which a worker could write. */

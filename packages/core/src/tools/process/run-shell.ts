@@ -8,11 +8,11 @@
 //      files.
 
 import { statfsSync } from 'node:fs';
-import { mounts } from '@drover/sandbox/linux/bubblewrap';
-import { realOf } from '@drover/sandbox/paths';
-import { hasStarted } from '@drover/sandbox/sandbox';
+import { bubblewrapMounts } from '@drover/sandbox/linux/bubblewrap';
+import { realPathForSandbox } from '@drover/sandbox/paths';
+import { hasSandboxStarted } from '@drover/sandbox/sandbox';
 import type { Limits, SandboxPolicy } from '@drover/sandbox/policy';
-import { sealPaths, hasUnsealed } from '@drover/sandbox/seal';
+import { sealSandboxPaths, hasUnsealedSandboxPaths } from '@drover/sandbox/seal';
 import { DroverError, ToolError } from '../../errors.ts';
 import { openProcessBox, startProcessBoxAhead } from './boxes.ts';
 import { attendChildProcess, type ChildEnd, type OutputReader, runChildProcess } from './child.ts';
@@ -40,7 +40,7 @@ export async function runShell(spec: ShellSpec, signal: AbortSignal): Promise<Sh
   const { sandbox } = spec;
   if (sandbox === undefined) return { ...(await runShellOutsideSandbox(spec, signal)), isDiskFull: false };
   checkShellFolders(sandbox);
-  using _links = sealPaths(sandbox.folder, sandbox.sealed);
+  using _links = sealSandboxPaths(sandbox.folder, sandbox.sealed);
   using disk = watchDiskForShell(sandbox);
   if (signal.aborted) throw new ToolError(INTERRUPTED);
   const startedAt = performance.now();
@@ -59,7 +59,7 @@ export async function runShell(spec: ShellSpec, signal: AbortSignal): Promise<Sh
   box.begin(spec.script);
   const end = await attendChildProcess(box.child, { timeoutMs, onStdout }, AbortSignal.any([signal, disk.signal]));
   const isOver = end.endedBy === 'itself' && end.exitCode !== undefined;
-  if (isOver && box.child.spec.report === true && !hasStarted(end.report ?? ''))
+  if (isOver && box.child.spec.report === true && !hasSandboxStarted(end.report ?? ''))
     throw new DroverError({ kind: 'sandbox.failed', message: complaint.trim() || `it ended with ${end.exitCode}` });
   if (end.endedBy === 'itself') startProcessBoxAhead(place);
   const durationMs = Math.round(performance.now() - startedAt);
@@ -75,9 +75,9 @@ export function prepareShellProcess(
   likelihood: Likelihood,
 ): void {
   if (sandbox === undefined) return;
-  if (likelihood === 'possible' && hasUnsealed(sandbox.sealed)) return;
+  if (likelihood === 'possible' && hasUnsealedSandboxPaths(sandbox.sealed)) return;
   try {
-    sealPaths(sandbox.folder, sandbox.sealed)[Symbol.dispose]();
+    sealSandboxPaths(sandbox.folder, sandbox.sealed)[Symbol.dispose]();
   } catch (error) {
     // The command will meet and report the same error.
     if (error instanceof Error && 'code' in error) return;
@@ -101,8 +101,8 @@ function runShellOutsideSandbox(
  * follow it. Paths of a policy are real when it is made.
  */
 function checkShellFolders(policy: SandboxPolicy): void {
-  for (const { kind, from, at } of mounts(policy))
-    if (from === at && (kind === 'writable' || kind === 'readable') && realOf(from) !== from)
+  for (const { kind, from, at } of bubblewrapMounts(policy))
+    if (from === at && (kind === 'writable' || kind === 'readable') && realPathForSandbox(from) !== from)
       throw new DroverError({ kind: 'sandbox.failed', message: `${from} was replaced by a symbolic link` });
 }
 

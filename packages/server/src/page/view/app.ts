@@ -34,7 +34,7 @@ export function titled(title: string, folder: string): string {
   return folder === '' ? title : `${title} · ${folder.split('/').at(-1)}`;
 }
 
-export function words(error: unknown): string {
+export function pageErrorWords(error: unknown): string {
   if (error instanceof TypeError) return 'The server can’t be reached.';
   return error instanceof Error ? error.message : String(error);
 }

@@ -4,7 +4,7 @@
 // where it hides something, and an attribute has a name from this program. Where it leads somewhere, its value is
 // from this program too, or an address that safeLinkAddress let through.
 
-import { visible } from '../visible.ts';
+import { visiblePageText } from '../visible.ts';
 
 export type Child = Node | string | undefined;
 
@@ -23,34 +23,34 @@ export function h<Tag extends keyof HTMLElementTagNameMap>(
 ): HTMLElementTagNameMap[Tag] {
   const element = document.createElement(tag);
   if (name !== undefined) element.className = name;
-  for (const [key, value] of Object.entries(is)) mark(element, key, value);
+  for (const [key, value] of Object.entries(is)) markDomElement(element, key, value);
   for (const [type, listener] of Object.entries(on)) element.addEventListener(type, listener as EventListener);
-  for (const child of children) if (child !== undefined) element.append(asNode(child));
+  for (const child of children) if (child !== undefined) element.append(asDomNode(child));
   return element;
 }
 
-function asNode(child: Node | string): Node {
-  return typeof child === 'string' ? document.createTextNode(visible(child)) : child;
+function asDomNode(child: Node | string): Node {
+  return typeof child === 'string' ? document.createTextNode(visiblePageText(child)) : child;
 }
 
 /** Sets a text only where it is another one: what is the same costs nothing to lay out. */
-export function say(element: HTMLElement, text: string): void {
-  const seen = visible(text);
+export function setDomText(element: HTMLElement, text: string): void {
+  const seen = visiblePageText(text);
   if (element.textContent !== seen) element.textContent = seen;
 }
 
-export function mark(element: HTMLElement, name: string, value: string | number | boolean): void {
+export function markDomElement(element: HTMLElement, name: string, value: string | number | boolean): void {
   if (value === false) return element.removeAttribute(name);
-  const text = value === true ? '' : visible(String(value));
+  const text = value === true ? '' : visiblePageText(String(value));
   if (element.getAttribute(name) !== text) element.setAttribute(name, text);
 }
 
-export function show(element: HTMLElement, isShown: boolean): void {
+export function showDomElement(element: HTMLElement, isShown: boolean): void {
   if (element.hidden === isShown) element.hidden = !isShown;
 }
 
 /** Updates the children, and leaves those that are right untouched. */
-export function fill(parent: HTMLElement, children: readonly HTMLElement[]): void {
+export function fillDomElement(parent: HTMLElement, children: readonly HTMLElement[]): void {
   children.forEach((child, at) => {
     if (parent.children[at] !== child) parent.insertBefore(child, parent.children[at] ?? null);
   });
@@ -63,25 +63,25 @@ export class GrowingText {
 
   set(text: string): void {
     const { data } = this.node;
-    const seen = visible(text);
+    const seen = visiblePageText(text);
     if (seen === data) return;
     if (seen.length > data.length && seen.startsWith(data)) this.node.appendData(seen.slice(data.length));
     else this.node.data = seen;
   }
 }
 
-export function button(label: string, press: () => void, props: Props = {}): HTMLButtonElement {
+export function domButton(label: string, press: () => void, props: Props = {}): HTMLButtonElement {
   const { on = {}, is = {}, ...rest } = props;
   return h('button', { ...rest, on: { ...on, click: press }, is: { type: 'button', ...is } }, label);
 }
 
 /** A state as a coloured mark; a word always stands beside it. */
-export function stateMark(state: string): HTMLElement {
+export function domStateMark(state: string): HTMLElement {
   return h('i', { class: 'mark', is: { 'data-state': state, 'aria-hidden': 'true' } });
 }
 
 /** Tells those who listen instead of looking. */
-export function announce(text: string): void {
+export function announceInDom(text: string): void {
   const region = document.getElementById('announcements');
-  if (region !== null) say(region, text);
+  if (region !== null) setDomText(region, text);
 }

@@ -42,7 +42,7 @@ export class Feed {
         take(event);
         this.#aheadMs = Math.max(this.#aheadMs, Date.parse(event.at) - Date.now());
         if (performance.now() < until) continue;
-        await pause();
+        await pausePageFeed();
         until = performance.now() + SLICE_MS;
       }
       onEnd();
@@ -53,6 +53,6 @@ export class Feed {
 }
 
 /** Lets everything else have its turn. */
-function pause(): Promise<void> {
+function pausePageFeed(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 0));
 }

@@ -3,31 +3,31 @@
 import { DroverClient } from '@drover/client/client';
 import { DroverProblem } from '@drover/client/problem';
 import type { Connection } from '@drover/client/stream';
-import { type PageApp, type Screen, words } from './app.ts';
+import { type PageApp, type Screen, pageErrorWords } from './app.ts';
 import { Attention } from './attention.ts';
-import { button, h, mark, say, show, stateMark } from './dom.ts';
+import { domButton, h, markDomElement, setDomText, showDomElement, domStateMark } from './dom.ts';
 import { newRunScreen, newSessionScreen } from './screens/new-work.ts';
 import { runScreen } from './screens/run-screen.ts';
 import { sessionScreen } from './screens/session-screen.ts';
 import { type SidebarLists, Sidebar } from './screens/sidebar.ts';
-import { forgetToken, keptToken, signIn, takeTicket } from './screens/sign-in.ts';
+import { forgetSignInToken, tokenKeptBySignIn, signInScreen, takeSignInTicket } from './screens/sign-in.ts';
 
 const LIST_MS = 4_000;
 const LIST_HIDDEN_MS = 15_000; // for the title, the icon and notifications
 
-async function begin(): Promise<void> {
+async function beginPage(): Promise<void> {
   const isTicket = location.hash.startsWith('#ticket=');
-  const token = (await takeTicket()) ?? keptToken();
+  const token = (await takeSignInTicket()) ?? tokenKeptBySignIn();
   if (token !== undefined) new Page(token);
-  else askForToken(isTicket ? 'This address has been used, or is too old.' : '');
+  else askForTokenOnPage(isTicket ? 'This address has been used, or is too old.' : '');
 }
 
-function askForToken(said: string): void {
+function askForTokenOnPage(said: string): void {
   const check = async (token: string) => {
     await new DroverClient({ baseUrl: location.origin, token }).runs();
     new Page(token);
   };
-  document.body.replaceChildren(signIn(check, said));
+  document.body.replaceChildren(signInScreen(check, said));
   document.getElementById('token')?.focus();
 }
 
@@ -38,7 +38,7 @@ class Page {
   readonly #main = h('main', { is: { id: 'main', tabindex: -1 } });
   readonly #banner = h('div', { class: 'banner', is: { role: 'status', hidden: true } });
   readonly #folder = h('bdi', {});
-  readonly #link = stateMark('idle');
+  readonly #link = domStateMark('idle');
   readonly #linkWord = h('span', { class: 'quiet' }, 'connecting');
   readonly #shell: HTMLElement;
   readonly #stop = new AbortController();
@@ -75,13 +75,13 @@ class Page {
   }
 
   #nameFolder(root: string): void {
-    say(this.#folder, root);
-    mark(this.#folder, 'title', root);
+    setDomText(this.#folder, root);
+    markDomElement(this.#folder, 'title', root);
   }
 
   #build(): HTMLElement {
     const brand = h('a', { class: 'brand', is: { href: '#/' } }, h('b', {}, 'drover'));
-    const out = button('Sign out', () => this.#leave(''), { class: 'plain' });
+    const out = domButton('Sign out', () => this.#leave(''), { class: 'plain' });
     const link = h('span', { class: 'link' }, this.#link, this.#linkWord);
     const folder = h('span', { class: 'served quiet' }, this.#folder);
     const top = h('header', { class: 'top' }, brand, folder, link, this.#attention.press, out);
@@ -100,7 +100,7 @@ class Page {
     const isFirst = this.#route === '';
     this.#route = route;
     this.#reopen();
-    mark(this.#shell, 'data-route', route === '#/' ? 'list' : 'screen');
+    markDomElement(this.#shell, 'data-route', route === '#/' ? 'list' : 'screen');
     // Keyboard users continue from what they opened.
     if (isFirst) return this.#draw();
     this.#main.focus({ preventScroll: true });
@@ -111,7 +111,7 @@ class Page {
 
   #reopen(): void {
     this.#screen?.stop();
-    show(this.#banner, false);
+    showDomElement(this.#banner, false);
     this.#screen = this.#screenOf(this.#route);
     this.#main.replaceChildren(this.#screen.element);
   }
@@ -121,7 +121,7 @@ class Page {
     if (kind === 'runs') return runScreen(this.#app, id);
     if (kind === 'sessions') return sessionScreen(this.#app, id);
     if (kind === 'new') return id === 'run' ? newRunScreen(this.#app) : newSessionScreen(this.#app);
-    return welcome();
+    return welcomeScreen();
   }
 
   /** Refreshes the list: often while the page is visible. A refresh during another one follows it. */
@@ -152,7 +152,7 @@ class Page {
     } catch (error) {
       if (error instanceof DroverProblem && error.status === 401)
         return this.#leave('The server does not take this token any more.');
-      this.#connection({ state: 'lost', retryInMs: LIST_MS, reason: words(error) });
+      this.#connection({ state: 'lost', retryInMs: LIST_MS, reason: pageErrorWords(error) });
     }
     this.#draw();
     clearTimeout(this.#timer);
@@ -171,10 +171,10 @@ class Page {
 
   #connection(connection: Connection): void {
     const isOpen = connection.state === 'open';
-    mark(this.#link, 'data-state', isOpen ? 'landed' : 'failed');
-    say(this.#linkWord, isOpen ? 'connected' : 'not connected');
+    markDomElement(this.#link, 'data-state', isOpen ? 'landed' : 'failed');
+    setDomText(this.#linkWord, isOpen ? 'connected' : 'not connected');
     if (isOpen) {
-      if (this.#banner.dataset['kind'] === 'connection') show(this.#banner, false);
+      if (this.#banner.dataset['kind'] === 'connection') showDomElement(this.#banner, false);
       return;
     }
     // A stream that reopens at once is not worth a message.
@@ -186,7 +186,7 @@ class Page {
   #problem(error: unknown): void {
     if (error instanceof DroverProblem && error.status === 401)
       return this.#leave('The server does not take this token any more.');
-    if (!(error instanceof DroverProblem && error.status === 404)) return this.#tell('problem', words(error));
+    if (!(error instanceof DroverProblem && error.status === 404)) return this.#tell('problem', pageErrorWords(error));
     this.#screen?.stop();
     this.#screen = missing();
     this.#main.replaceChildren(this.#screen.element);
@@ -195,16 +195,16 @@ class Page {
 
   #tell(kind: 'connection' | 'problem', text: string): void {
     this.#banner.dataset['kind'] = kind;
-    say(this.#banner, text);
-    show(this.#banner, true);
+    setDomText(this.#banner, text);
+    showDomElement(this.#banner, true);
   }
 
   #leave(said: string): void {
-    forgetToken();
+    forgetSignInToken();
     clearTimeout(this.#timer);
     this.#stop.abort();
     this.#screen?.stop();
-    askForToken(said);
+    askForTokenOnPage(said);
   }
 }
 
@@ -219,7 +219,7 @@ function missing(): Screen {
   };
 }
 
-function welcome(): Screen {
+function welcomeScreen(): Screen {
   const element = h(
     'div',
     { class: 'screen welcome' },
@@ -233,4 +233,4 @@ function welcome(): Screen {
   return { element, title: () => '', stop: () => undefined };
 }
 
-void begin();
+void beginPage();

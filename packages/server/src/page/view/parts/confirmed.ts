@@ -1,9 +1,9 @@
 // A question that the page itself asks before it does something that can't be undone.
 
-import { button, h } from '../dom.ts';
+import { domButton, h } from '../dom.ts';
 
 /** True if the user confirms; Escape is no. The page behind stays live. */
-export function confirmed(
+export function askToConfirmPart(
   question: string,
   { yes, no }: { readonly yes: string; readonly no: string },
 ): Promise<boolean> {
@@ -12,7 +12,7 @@ export function confirmed(
     resolve(answer);
     dialog.close();
   };
-  const buttons = [button(no, () => close(false)), button(yes, () => close(true), { class: 'danger' })];
+  const buttons = [domButton(no, () => close(false)), domButton(yes, () => close(true), { class: 'danger' })];
   const dialog = h('dialog', { class: 'confirm' }, h('p', {}, question), h('div', { class: 'answers' }, ...buttons));
   dialog.addEventListener('close', () => {
     resolve(false);

@@ -1,11 +1,11 @@
 // The conversation of an agent as a list. Only changed entries are drawn again.
 
 import type { Conversation, Entry } from '../../conversation.ts';
-import { duration } from '../../words.ts';
-import { fill, GrowingText, h, mark, say, show, stateMark } from '../dom.ts';
+import { pageDuration } from '../../words.ts';
+import { fillDomElement, GrowingText, h, markDomElement, setDomText, showDomElement, domStateMark } from '../dom.ts';
 import { copyButton } from './copy.ts';
 import { MarkdownBody } from './markdown/markdown-body.ts';
-import { prose } from './prose.ts';
+import { prosePart } from './prose.ts';
 
 const NEAR_END_PX = 60;
 
@@ -43,7 +43,7 @@ export class ConversationList {
 
   update(conversation: Conversation | undefined, empty: string): void {
     const isOther = conversation !== this.#conversation;
-    if (!isOther && this.#version === (conversation?.version ?? -1)) return say(this.#empty, empty);
+    if (!isOther && this.#version === (conversation?.version ?? -1)) return setDomText(this.#empty, empty);
     if (isOther) this.#rows = new Map();
     this.#conversation = conversation;
     this.#version = conversation?.version ?? -1;
@@ -52,15 +52,15 @@ export class ConversationList {
     const rows = new Map<number, Row>();
     for (const entry of entries) rows.set(entry.id, this.#row(entry));
     this.#rows = rows;
-    fill(
+    fillDomElement(
       this.#list,
       [...rows.values()].map(({ element }) => element),
     );
     const leftOut = conversation?.leftOut ?? 0;
-    show(this.#leftOut, leftOut > 0);
-    say(this.#leftOut, `${leftOut} earlier entries are left out.`);
-    show(this.#empty, entries.length === 0);
-    say(this.#empty, empty);
+    showDomElement(this.#leftOut, leftOut > 0);
+    setDomText(this.#leftOut, `${leftOut} earlier entries are left out.`);
+    showDomElement(this.#empty, entries.length === 0);
+    setDomText(this.#empty, empty);
     this.#follow();
   }
 
@@ -99,33 +99,33 @@ export class ConversationList {
 
   #row(entry: Entry): Row {
     const known = this.#rows.get(entry.id);
-    const row = known ?? { ...newRow(entry), version: -1 };
+    const row = known ?? { ...newConversationPartRow(entry), version: -1 };
     if (row.version === entry.version) return row;
     row.update(entry);
-    mark(row.element, 'data-state', entry.state);
+    markDomElement(row.element, 'data-state', entry.state);
     row.version = entry.version;
     return row;
   }
 }
 
-function newRow(entry: Entry): Pick<Row, 'element' | 'update'> {
+function newConversationPartRow(entry: Entry): Pick<Row, 'element' | 'update'> {
   switch (entry.kind) {
     case 'call':
-      return callRow();
+      return callPartRow();
     case 'thinking':
-      return thinkingRow();
+      return thinkingPartRow();
     case 'heading': {
       const title = h('h3', {});
-      return { element: h('li', { class: 'heading' }, title), update: (now) => say(title, now.title) };
+      return { element: h('li', { class: 'heading' }, title), update: (now) => setDomText(title, now.title) };
     }
     case 'note': {
       const text = h('p', {});
-      return { element: h('li', { class: 'note' }, text), update: (now) => say(text, now.text) };
+      return { element: h('li', { class: 'note' }, text), update: (now) => setDomText(text, now.text) };
     }
     case 'user':
       return userRow();
     case 'said':
-      return saidRow();
+      return saidPartRow();
   }
 }
 
@@ -138,12 +138,12 @@ function userRow(): Pick<Row, 'element' | 'update'> {
     element: h('li', { class: 'user' }, h('div', { class: 'who' }, h('span', {}, 'Asked'), copy), body),
     update: ({ text }) => {
       whole = text;
-      body.replaceChildren(...prose(text));
+      body.replaceChildren(...prosePart(text));
     },
   };
 }
 
-function saidRow(): Pick<Row, 'element' | 'update'> {
+function saidPartRow(): Pick<Row, 'element' | 'update'> {
   const body = new MarkdownBody();
   let whole = '';
   const copy = copyButton('the answer', () => whole);
@@ -156,15 +156,15 @@ function saidRow(): Pick<Row, 'element' | 'update'> {
   };
 }
 
-function thinkingRow(): Pick<Row, 'element' | 'update'> {
+function thinkingPartRow(): Pick<Row, 'element' | 'update'> {
   const live = new GrowingText();
   const details = h('details', {}, h('summary', {}, 'Thinking'), h('div', { class: 'prose' }));
   details.lastElementChild?.append(live.node);
   return { element: h('li', { class: 'thinking' }, details), update: ({ text }) => live.set(text) };
 }
 
-function callRow(): Pick<Row, 'element' | 'update'> {
-  const state = stateMark('running');
+function callPartRow(): Pick<Row, 'element' | 'update'> {
+  const state = domStateMark('running');
   const title = h('code', { class: 'call-title' });
   const word = h('span', { class: 'call-state' });
   const args = h('pre', { class: 'args' });
@@ -184,16 +184,16 @@ function callRow(): Pick<Row, 'element' | 'update'> {
   return {
     element: h('li', { class: 'call' }, details),
     update: (entry) => {
-      say(title, entry.title);
-      say(word, wordOf(entry));
+      setDomText(title, entry.title);
+      setDomText(word, wordOfConversationPart(entry));
       command = commandOf(entry);
       printed = entry.text;
-      say(args, entry.args);
-      show(args, entry.args !== '' && entry.args !== '{}');
+      setDomText(args, entry.args);
+      showDomElement(args, entry.args !== '' && entry.args !== '{}');
       live.set(entry.text);
-      show(output, entry.text !== '');
-      show(nothing, entry.text === '');
-      mark(state, 'data-state', MARKS[entry.state]);
+      showDomElement(output, entry.text !== '');
+      showDomElement(nothing, entry.text === '');
+      markDomElement(state, 'data-state', MARKS[entry.state]);
     },
   };
 }
@@ -212,9 +212,9 @@ function commandOf({ args, title }: Entry): string {
 
 const MARKS = { open: 'running', held: 'asking', ok: 'done', bad: 'failed' } as const;
 
-function wordOf({ state, fromMs, toMs }: Entry): string {
+function wordOfConversationPart({ state, fromMs, toMs }: Entry): string {
   if (state === 'open') return 'running';
   if (state === 'held') return 'waits for its result';
-  const spent = toMs === undefined ? '' : duration(toMs - fromMs);
+  const spent = toMs === undefined ? '' : pageDuration(toMs - fromMs);
   return state === 'bad' ? `failed · ${spent}` : spent;
 }

@@ -1,20 +1,20 @@
 // A button that copies a text as it was said, without what the page adds to it.
 
-import { announce, button, mark, say } from '../dom.ts';
+import { announceInDom, domButton, markDomElement, setDomText } from '../dom.ts';
 
 const SHOWN_MS = 1_500;
 
 /** `what`: such as "the answer", for those who listen; `label`: where there are two beside each other. */
 export function copyButton(what: string, text: () => string, label = 'Copy'): HTMLButtonElement {
-  const press = button(label, () => void copy(), { class: 'copy', is: { 'aria-label': `Copy ${what}` } });
+  const press = domButton(label, () => void copy(), { class: 'copy', is: { 'aria-label': `Copy ${what}` } });
   const copy = async () => {
     const isCopied = await copied(text());
-    say(press, isCopied ? 'Copied' : 'Not copied');
-    announce(isCopied ? `Copied ${what}` : 'The browser refused to copy');
-    mark(press, 'data-state', isCopied ? 'done' : 'failed');
+    setDomText(press, isCopied ? 'Copied' : 'Not copied');
+    announceInDom(isCopied ? `Copied ${what}` : 'The browser refused to copy');
+    markDomElement(press, 'data-state', isCopied ? 'done' : 'failed');
     setTimeout(() => {
-      say(press, label);
-      mark(press, 'data-state', false);
+      setDomText(press, label);
+      markDomElement(press, 'data-state', false);
     }, SHOWN_MS);
   };
   return press;

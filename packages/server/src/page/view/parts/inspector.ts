@@ -4,13 +4,13 @@ import type { DroverClient } from '@drover/client/client';
 import type { TaskProgress } from '@drover/coordinator/view/state';
 import { Conversation } from '../../conversation.ts';
 import type { RunFold } from '../../run-fold.ts';
-import { words } from '../app.ts';
-import { button, fill, h, mark, say } from '../dom.ts';
+import { pageErrorWords } from '../app.ts';
+import { domButton, fillDomElement, h, markDomElement, setDomText } from '../dom.ts';
 import { ConversationList } from './conversation-list.ts';
-import { patchList } from './run/patch-list.ts';
+import { runPartPatchList } from './run/patch-list.ts';
 import type { RunStanding } from './run/run-head.ts';
 import { TaskDesk } from './run/task-desk.ts';
-import { factsOf, taskFacts } from './run/task-facts.ts';
+import { runPartFactsOfTask, runPartTaskFacts } from './run/task-facts.ts';
 
 /** A worker is followed from task to task; a task stays. Worker 0 is the coordinator. */
 export type Choice = { readonly worker: number } | { readonly task: string };
@@ -33,7 +33,7 @@ export class Inspector {
   readonly #run: string;
   readonly #title = h('h2', { is: { id: 'inspector-title' } });
   readonly #tabs = TABS.map((tab) =>
-    button(tab, () => this.open(tab), { is: { role: 'tab', id: `tab-${tab}`, 'aria-controls': 'inspector-body' } }),
+    domButton(tab, () => this.open(tab), { is: { role: 'tab', id: `tab-${tab}`, 'aria-controls': 'inspector-body' } }),
   );
   readonly #body = h('div', { class: 'scroll inspector-body', is: { role: 'tabpanel', id: 'inspector-body' } });
   readonly #conversation = new ConversationList('Conversation', this.#body);
@@ -73,11 +73,13 @@ export class Inspector {
   open(tab: Tab): void {
     this.#tab = tab;
     this.#tabs.forEach((each, at) => {
-      mark(each, 'aria-selected', TABS[at] === tab ? 'true' : 'false');
-      mark(each, 'tabindex', TABS[at] === tab ? 0 : -1);
+      markDomElement(each, 'aria-selected', TABS[at] === tab ? 'true' : 'false');
+      markDomElement(each, 'tabindex', TABS[at] === tab ? 0 : -1);
     });
-    mark(this.#body, 'aria-labelledby', `tab-${tab}`);
-    fill(this.#body, [{ Conversation: this.#conversation.element, Task: this.#about, Diff: this.#diff }[tab]]);
+    markDomElement(this.#body, 'aria-labelledby', `tab-${tab}`);
+    fillDomElement(this.#body, [
+      { Conversation: this.#conversation.element, Task: this.#about, Diff: this.#diff }[tab],
+    ]);
     if (tab !== 'Conversation') this.#body.scrollTop = 0;
   }
 
@@ -88,12 +90,15 @@ export class Inspector {
   }
 
   update(fold: RunFold, choice: Choice, { elapsedMs, standing }: RunMoment): void {
-    const id = taskOf(fold, choice);
+    const id = taskOfInspectorPart(fold, choice);
     const task = fold.state.tasks.get(id);
     this.#task = id;
     this.#desk.update(task, standing);
     const who = 'worker' in choice && choice.worker > 0 ? `Worker ${choice.worker}` : undefined;
-    say(this.#title, task === undefined ? (who ?? 'Coordinator') : [who, task.plan.title].filter(Boolean).join(' · '));
+    setDomText(
+      this.#title,
+      task === undefined ? (who ?? 'Coordinator') : [who, task.plan.title].filter(Boolean).join(' · '),
+    );
     this.#tabs.forEach((tab, at) => (tab.disabled = at > 0 && task === undefined));
     if (task === undefined && this.#tab !== 'Conversation') this.open('Conversation');
     if (this.#tab === 'Conversation') this.#converse(fold, id, who);
@@ -105,7 +110,9 @@ export class Inspector {
     const kept = fold.conversationOf(id) ?? (this.#readAgain?.task === id ? this.#readAgain.conversation : undefined);
     const isLost = kept === undefined && (fold.state.tasks.get(id)?.attempts ?? 0) > 0;
     if (isLost)
-      void this.#read(id, fold.seq).catch((error: unknown) => this.#conversation.update(undefined, words(error)));
+      void this.#read(id, fold.seq).catch((error: unknown) =>
+        this.#conversation.update(undefined, pageErrorWords(error)),
+      );
     const idle = id === '' && who !== undefined ? `${who} has nothing to do yet.` : 'Nothing was said yet.';
     this.#conversation.update(kept, isLost ? 'Reading it again…' : idle);
   }
@@ -123,11 +130,11 @@ export class Inspector {
   }
 
   #tell(task: TaskProgress, elapsedMs: number): void {
-    const facts = factsOf(task, elapsedMs);
+    const facts = runPartFactsOfTask(task, elapsedMs);
     const key = JSON.stringify([facts, task.reason, task.summary]);
     if (this.#aboutShown === key) return;
     this.#aboutShown = key;
-    fill(this.#about, taskFacts(task, facts));
+    fillDomElement(this.#about, runPartTaskFacts(task, facts));
   }
 
   #showDiff({ id, commit, state, failure }: TaskProgress): void {
@@ -137,18 +144,18 @@ export class Inspector {
     if (commit === undefined) {
       const isUnchanged = state === 'done' || (failure?.kind === 'gate.failed' && failure.unchanged === true);
       const why = isUnchanged ? 'This task changed nothing.' : 'There is nothing to show before its work is committed.';
-      return fill(this.#diff, [h('p', { class: 'empty' }, why)]);
+      return fillDomElement(this.#diff, [h('p', { class: 'empty' }, why)]);
     }
-    fill(this.#diff, [h('p', { class: 'empty' }, 'Loading…')]);
+    fillDomElement(this.#diff, [h('p', { class: 'empty' }, 'Loading…')]);
     const isStill = () => this.#diffShown === key;
     this.#client.diff(this.#run, id).then(
-      ({ patch }) => isStill() && fill(this.#diff, [patchList(patch)]),
-      (error: unknown) => isStill() && fill(this.#diff, [this.#problem(words(error))]),
+      ({ patch }) => isStill() && fillDomElement(this.#diff, [runPartPatchList(patch)]),
+      (error: unknown) => isStill() && fillDomElement(this.#diff, [this.#problem(pageErrorWords(error))]),
     );
   }
 
   #problem(text: string): HTMLElement {
-    const again = button('Try again', () => (this.#diffShown = ''));
+    const again = domButton('Try again', () => (this.#diffShown = ''));
     return h('div', { class: 'empty', is: { role: 'alert' } }, h('p', {}, text), again);
   }
 
@@ -163,7 +170,7 @@ export class Inspector {
 }
 
 /** The task whose conversation belongs to a choice; '' is the coordinator's. */
-export function taskOf(fold: RunFold, choice: Choice): string {
+export function taskOfInspectorPart(fold: RunFold, choice: Choice): string {
   if ('task' in choice) return choice.task;
   return fold.lanes.find(({ worker }) => worker === choice.worker)?.span?.task ?? '';
 }

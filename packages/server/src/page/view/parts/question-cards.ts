@@ -2,8 +2,8 @@
 // behind it. Each is answered once, and a refusal by the server is shown below it. An idle user's focus moves to a new question, not onto an answer.
 
 import type { OpenQuestion, PermissionAnswer } from '@drover/client/wire';
-import { words as errorWords } from '../app.ts';
-import { announce, button, fill, h, say, show } from '../dom.ts';
+import { pageErrorWords as errorWords } from '../app.ts';
+import { announceInDom, domButton, fillDomElement, h, setDomText, showDomElement } from '../dom.ts';
 
 export type Answering = (requestId: string, answer: PermissionAnswer) => Promise<void>;
 
@@ -33,8 +33,8 @@ export class QuestionCards {
   update(questions: readonly OpenQuestion[], whose: (question: OpenQuestion) => string): void {
     const [first] = questions;
     const behind = questions.length - 1;
-    say(this.#more, behind === 1 ? 'one more waits' : `${behind} more wait`);
-    show(this.#more, behind > 0);
+    setDomText(this.#more, behind === 1 ? 'one more waits' : `${behind} more wait`);
+    showDomElement(this.#more, behind > 0);
     if ((first?.requestId ?? '') === this.#shown) return;
     const main = document.getElementById('main');
     const { activeElement } = document;
@@ -42,9 +42,9 @@ export class QuestionCards {
     const wasHere = this.element.contains(activeElement);
     this.#shown = first?.requestId ?? '';
     const card = first && this.#card(first, whose(first));
-    fill(this.element, card === undefined ? [] : [card]);
-    show(this.element, card !== undefined);
-    if (first !== undefined) announce(`A question: may it run ${first.subject}?`);
+    fillDomElement(this.element, card === undefined ? [] : [card]);
+    showDomElement(this.element, card !== undefined);
+    if (first !== undefined) announceInDom(`A question: may it run ${first.subject}?`);
     if (isIdle || wasHere) (card ?? main)?.focus({ preventScroll: true });
   }
 
@@ -65,17 +65,17 @@ export class QuestionCards {
       void give(answer.allowed || said === '' ? answer : { ...answer, words: said });
     };
     const buttons = (field === undefined ? ANSWERS : FIELD_ANSWERS).map(([label, look, answer]) =>
-      button(label, () => press(answer), { class: look, is: { 'aria-label': `${label}: ${subject}` } }),
+      domButton(label, () => press(answer), { class: look, is: { 'aria-label': `${label}: ${subject}` } }),
     );
     const give = async (answer: PermissionAnswer) => {
       for (const each of buttons) each.disabled = true;
       try {
         await this.#answer(requestId, answer);
-        announce(answer.allowed ? 'Allowed' : 'Refused');
+        announceInDom(answer.allowed ? 'Allowed' : 'Refused');
       } catch (error) {
         for (const each of buttons) each.disabled = false;
-        show(problem, true);
-        say(problem, errorWords(error));
+        showDomElement(problem, true);
+        setDomText(problem, errorWords(error));
       }
     };
     const who = h('p', { class: 'question-head' }, h('b', {}, whose), ' asks to run ', h('code', {}, name), this.#more);

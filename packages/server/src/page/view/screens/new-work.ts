@@ -2,9 +2,9 @@
 
 import { DroverProblem } from '@drover/client/problem';
 import type { NewRun, ServedModel, ServerInfo } from '@drover/client/wire';
-import { count } from '../../words.ts';
-import { type PageApp, type Screen, words } from '../app.ts';
-import { h, mark, say, show } from '../dom.ts';
+import { pageCount } from '../../words.ts';
+import { type PageApp, type Screen, pageErrorWords } from '../app.ts';
+import { h, markDomElement, setDomText, showDomElement } from '../dom.ts';
 
 type Field = {
   readonly name: string;
@@ -47,8 +47,8 @@ const SESSION: readonly Field[] = [
 ];
 
 export function newRunScreen(app: PageApp): Screen {
-  return formScreen({ app, title: 'New run', verb: 'Start the run' }, RUN, async (values) => {
-    const { id } = await app.client.startRun(runOf(values));
+  return newWorkFormScreen({ app, title: 'New run', verb: 'Start the run' }, RUN, async (values) => {
+    const { id } = await app.client.startRun(newRunOfScreen(values));
     app.refresh();
     app.go(`#/runs/${id}`);
   });
@@ -56,8 +56,8 @@ export function newRunScreen(app: PageApp): Screen {
 
 export function newSessionScreen(app: PageApp): Screen {
   const heading = { app, title: 'New session', verb: 'Start the session' };
-  return formScreen(heading, SESSION, async ({ content = '', ...rest }) => {
-    const { id } = await app.client.createSession(given(rest));
+  return newWorkFormScreen(heading, SESSION, async ({ content = '', ...rest }) => {
+    const { id } = await app.client.createSession(givenOnScreen(rest));
     const response = await app.client.openExecution(id, { content });
     await response.body?.cancel(); // the session's own stream tells it all
     app.refresh();
@@ -65,11 +65,11 @@ export function newSessionScreen(app: PageApp): Screen {
   });
 }
 
-function runOf({ goal = '', gates = '', workers = '', ...rest }: Values): NewRun {
+function newRunOfScreen({ goal = '', gates = '', workers = '', ...rest }: Values): NewRun {
   const commands = gates.split('\n').map((line) => line.trim());
   const kept = commands.filter((command) => command !== '');
   return {
-    ...(given(rest) as Omit<NewRun, 'goal'>),
+    ...(givenOnScreen(rest) as Omit<NewRun, 'goal'>),
     goal,
     approve: true,
     ...(kept.length > 0 && { gates: kept }),
@@ -79,35 +79,35 @@ function runOf({ goal = '', gates = '', workers = '', ...rest }: Values): NewRun
 
 type Values = Readonly<Record<string, string>>;
 
-function given(values: Values): Values {
+function givenOnScreen(values: Values): Values {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ''));
 }
 
 type Heading = { readonly app: PageApp; readonly title: string; readonly verb: string };
 
-function formScreen(
+function newWorkFormScreen(
   { app, title, verb }: Heading,
   fields: readonly Field[],
   submit: (values: Values) => Promise<void>,
 ): Screen {
   const problem = h('p', { class: 'problem', is: { role: 'alert', hidden: true } });
   const press = h('button', { class: 'primary', is: { type: 'submit' } }, verb);
-  const rows = fields.map((field) => fieldRow(field));
+  const rows = fields.map((field) => fieldRowOfScreen(field));
   app.server().then(
     (info) => suggest(rows, info),
     () => undefined, // the page says so, and the form works without
   );
   const send = async () => {
     press.disabled = true;
-    show(problem, false);
+    showDomElement(problem, false);
     for (const row of rows) row.complain('');
     try {
       await submit(Object.fromEntries(rows.map((row) => [row.name, row.value()])));
     } catch (error) {
       const errors = error instanceof DroverProblem ? error.errors : [];
       for (const { path, message } of errors) rows.find(({ name }) => path.includes(name))?.complain(message);
-      show(problem, true);
-      say(problem, words(error));
+      showDomElement(problem, true);
+      setDomText(problem, pageErrorWords(error));
     } finally {
       press.disabled = false;
     }
@@ -130,17 +130,17 @@ function formScreen(
 /** Names the served folder and the default model where a field is left empty, and lists the models. */
 function suggest(rows: readonly FieldRow[], { root, model = '', models }: ServerInfo): void {
   for (const { name, input } of rows) {
-    if (name === 'cwd') mark(input, 'placeholder', root);
+    if (name === 'cwd') markDomElement(input, 'placeholder', root);
     if (name !== 'model') continue;
-    mark(input, 'placeholder', model);
-    mark(input, 'list', 'models');
+    markDomElement(input, 'placeholder', model);
+    markDomElement(input, 'list', 'models');
     input.after(h('datalist', { is: { id: 'models' } }, ...models.map(modelOption)));
   }
 }
 
 function modelOption({ model, price, contextTokens }: ServedModel): HTMLElement {
   const cost = price === undefined ? 'price unknown' : `$${price.input} in, $${price.output} out per million tokens`;
-  return h('option', { is: { value: model, label: `${model} · ${cost} · ${count(contextTokens)} context` } });
+  return h('option', { is: { value: model, label: `${model} · ${cost} · ${pageCount(contextTokens)} context` } });
 }
 
 type FieldRow = {
@@ -151,7 +151,7 @@ type FieldRow = {
   readonly complain: (message: string) => void;
 };
 
-function fieldRow({ name, label, hint, kind = 'text', width = 'quarter', choices, isNeeded }: Field): FieldRow {
+function fieldRowOfScreen({ name, label, hint, kind = 'text', width = 'quarter', choices, isNeeded }: Field): FieldRow {
   const id = `field-${name}`;
   const is = { id, name, 'aria-describedby': `${id}-hint`, ...(isNeeded && { required: true }) };
   const input =
@@ -168,7 +168,7 @@ function fieldRow({ name, label, hint, kind = 'text', width = 'quarter', choices
     element: h('div', { class: `field ${width}` }, h('label', { is: { for: id } }, label), input, help, complaint),
     value: () => input.value.trim(),
     complain: (message) => {
-      say(complaint, message);
+      setDomText(complaint, message);
       input.setAttribute('aria-invalid', message === '' ? 'false' : 'true');
     },
   };

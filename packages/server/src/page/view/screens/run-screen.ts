@@ -3,12 +3,12 @@
 import type { Delivered } from '@drover/protocol/run';
 import type { RecordedRunEnd } from '@drover/coordinator/view/state';
 import { RunFold } from '../../run-fold.ts';
-import { isAnswerable, type PageApp, type Screen, titled, words } from '../app.ts';
-import { announce, h, mark, say, show } from '../dom.ts';
+import { isAnswerable, type PageApp, type Screen, titled, pageErrorWords } from '../app.ts';
+import { announceInDom, h, markDomElement, setDomText, showDomElement } from '../dom.ts';
 import { Feed } from '../feed.ts';
 import { Beat, Frame, wantsLessMotion } from '../frame.ts';
-import { confirmed } from '../parts/confirmed.ts';
-import { type Choice, Inspector, taskOf } from '../parts/inspector.ts';
+import { askToConfirmPart } from '../parts/confirmed.ts';
+import { type Choice, Inspector, taskOfInspectorPart } from '../parts/inspector.ts';
 import { QuestionCards } from '../parts/question-cards.ts';
 import { PlanCard } from '../parts/run/plan-card.ts';
 import { RunActions } from '../parts/run/run-actions.ts';
@@ -74,7 +74,7 @@ class RunScreen {
     this.#actions = new RunActions({
       resume: () => this.#again(() => app.client.resumeRun(id, { approve: true })),
       retry: () => this.#again(() => app.client.retryRun(id, { approve: true })),
-      merge: async () => deliveredWords((await app.client.mergeRun(id)).delivered),
+      merge: async () => deliveredWordsOnScreen((await app.client.mergeRun(id)).delivered),
       diff: async () => (await app.client.runDiff(id)).patch,
     });
     const asked = [this.#plan.element, this.#questions.element];
@@ -132,13 +132,16 @@ class RunScreen {
     const { state, lastMs } = this.#fold;
     const standing = this.#standing();
     const isLive = standing === 'live';
-    mark(this.element, 'data-standing', standing);
+    markDomElement(this.element, 'data-standing', standing);
     const wallMs = isLive ? Math.max(this.#feed.now(), lastMs) : lastMs;
     const elapsedMs = state.elapsedMs(wallMs);
     if (!this.#isChosen) this.#choice = this.#mostWorthSeeing();
     if (this.#figures.due(nowMs)) {
       this.#head.update(this.#fold, wallMs, standing);
-      this.#tasks.update(state, elapsedMs, { chosen: taskOf(this.#fold, this.#choice), empty: NO_TASKS[standing] });
+      this.#tasks.update(state, elapsedMs, {
+        chosen: taskOfInspectorPart(this.#fold, this.#choice),
+        empty: NO_TASKS[standing],
+      });
       this.#plan.update(isLive ? state.proposed : undefined);
       this.#actions.update(state, standing === 'ended' || standing === 'stopped');
       this.#questions.update(isLive ? this.#fold.questions : [], ({ task, worker = 0 }) => {
@@ -191,9 +194,9 @@ class RunScreen {
   }
 
   #over({ at, outcome }: RecordedRunEnd): void {
-    if (this.#isNews(at)) announce(`The run has ended: ${outcome}`);
+    if (this.#isNews(at)) announceInDom(`The run has ended: ${outcome}`);
     this.#head.isCancelling(false);
-    show(this.#problem, false);
+    showDomElement(this.#problem, false);
     this.#app.refresh();
     this.#figures.reset();
   }
@@ -210,19 +213,19 @@ class RunScreen {
 
   async #cancel(): Promise<void> {
     const question = 'Cancel this run? What has landed stays, and the run can be resumed later.';
-    if (!(await confirmed(question, { yes: 'Cancel it', no: 'Let it run' }))) return;
+    if (!(await askToConfirmPart(question, { yes: 'Cancel it', no: 'Let it run' }))) return;
     this.#head.isCancelling(true);
     try {
       await this.#app.client.cancelRun(this.#id);
     } catch (error) {
       this.#head.isCancelling(false);
-      show(this.#problem, true);
-      say(this.#problem, words(error));
+      showDomElement(this.#problem, true);
+      setDomText(this.#problem, pageErrorWords(error));
     }
   }
 }
 
-function deliveredWords({ deliver, branch, patches = [], commit }: Delivered): string {
+function deliveredWordsOnScreen({ deliver, branch, patches = [], commit }: Delivered): string {
   if (deliver === 'patch') return `What landed is in ${patches.length} patches.`;
   return `What landed is ${deliver === 'merge' ? 'merged into' : 'on branch'} ${branch ?? '?'} (${commit.slice(0, 8)}).`;
 }

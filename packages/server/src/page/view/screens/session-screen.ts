@@ -1,9 +1,18 @@
 // A session: its conversation, what it waits for, and a box to write to it.
 
 import { SessionFold } from '../../session-fold.ts';
-import { count, dollars, tokensOf } from '../../words.ts';
-import { isAnswerable, type PageApp, type Screen, titled, words } from '../app.ts';
-import { announce, button, fill, h, mark, say, show, stateMark } from '../dom.ts';
+import { pageCount, pageDollars, pageTokensOf } from '../../words.ts';
+import { isAnswerable, type PageApp, type Screen, titled, pageErrorWords } from '../app.ts';
+import {
+  announceInDom,
+  domButton,
+  fillDomElement,
+  h,
+  markDomElement,
+  setDomText,
+  showDomElement,
+  domStateMark,
+} from '../dom.ts';
 import { Feed } from '../feed.ts';
 import { Frame } from '../frame.ts';
 import { ConversationList } from '../parts/conversation-list.ts';
@@ -21,10 +30,10 @@ class SessionScreen {
   readonly #fold = new SessionFold();
   readonly #title = h('h1', {});
   readonly #about = h('p', { class: 'about' });
-  readonly #dot = stateMark('idle');
+  readonly #dot = domStateMark('idle');
   readonly #word = h('span', {});
   readonly #figures = h('span', { class: 'quiet numbers' });
-  readonly #cancel = button('Stop', () => void this.#stopTurn(), { class: 'danger' });
+  readonly #cancel = domButton('Stop', () => void this.#stopTurn(), { class: 'danger' });
   readonly #body = h('div', { class: 'scroll session-body' });
   readonly #conversation = new ConversationList('Conversation', this.#body);
   readonly #pending = h('section', { class: 'pending', is: { 'aria-label': 'Remote calls', hidden: true } });
@@ -55,7 +64,7 @@ class SessionScreen {
       take: (event) => {
         this.#fold.take(event);
         if (event.type === 'session_end' || isAnswerable(event.type)) app.refresh();
-        if (event.type === 'awaiting_tool_execution') announce('It waits for a remote tool');
+        if (event.type === 'awaiting_tool_execution') announceInDom('It waits for a remote tool');
         this.#frame.ask();
       },
       onConnection: app.onConnection,
@@ -75,15 +84,15 @@ class SessionScreen {
 
   #draw(): void {
     const fold = this.#fold;
-    say(this.#title, fold.title === '' ? 'New session' : fold.title);
-    say(this.#about, [fold.cwd, fold.model].filter(Boolean).join('  ·  '));
-    const tokens = tokensOf(fold.usage);
-    const cost = fold.cost === undefined ? '' : ` · ${dollars(fold.cost)}`;
-    say(this.#figures, tokens === 0 ? '' : `${count(tokens)} tokens${cost}`);
-    const { state, word } = standingOf(fold);
-    mark(this.#dot, 'data-state', state);
-    say(this.#word, word);
-    show(this.#cancel, fold.status !== 'idle');
+    setDomText(this.#title, fold.title === '' ? 'New session' : fold.title);
+    setDomText(this.#about, [fold.cwd, fold.model].filter(Boolean).join('  ·  '));
+    const tokens = pageTokensOf(fold.usage);
+    const cost = fold.cost === undefined ? '' : ` · ${pageDollars(fold.cost)}`;
+    setDomText(this.#figures, tokens === 0 ? '' : `${pageCount(tokens)} tokens${cost}`);
+    const { state, word } = sessionStandingOnScreen(fold);
+    markDomElement(this.#dot, 'data-state', state);
+    setDomText(this.#word, word);
+    showDomElement(this.#cancel, fold.status !== 'idle');
     this.#conversation.update(fold.conversation, 'Nothing was said yet. Write the first message below.');
     this.#showPending();
     this.#questions.update(fold.questions, () => 'The agent');
@@ -95,7 +104,7 @@ class SessionScreen {
       h(
         'article',
         { class: 'waiting-call' },
-        stateMark('asking'),
+        domStateMark('asking'),
         h(
           'div',
           {},
@@ -108,8 +117,8 @@ class SessionScreen {
         ),
       ),
     );
-    fill(this.#pending, cards);
-    show(this.#pending, cards.length > 0);
+    fillDomElement(this.#pending, cards);
+    showDomElement(this.#pending, cards.length > 0);
   }
 
   async #send(content: string): Promise<void> {
@@ -124,7 +133,7 @@ class SessionScreen {
 
   async #stopTurn(): Promise<void> {
     this.#cancel.disabled = true;
-    await this.#app.client.cancel(this.#id).catch((error: unknown) => announce(words(error)));
+    await this.#app.client.cancel(this.#id).catch((error: unknown) => announceInDom(pageErrorWords(error)));
     this.#cancel.disabled = false;
   }
 }
@@ -156,7 +165,7 @@ class Composer {
   update(status: SessionFold['status']): void {
     const isBusy = status === 'running' || this.#isSending;
     this.#press.disabled = isBusy;
-    say(this.#hint, HINTS[status]);
+    setDomText(this.#hint, HINTS[status]);
   }
 
   async #submit(event: Event): Promise<void> {
@@ -165,13 +174,13 @@ class Composer {
     if (text === '' || this.#press.disabled) return;
     this.#isSending = true;
     this.#press.disabled = true;
-    show(this.#problem, false);
+    showDomElement(this.#problem, false);
     try {
       await this.#send(text);
       this.#text.value = '';
     } catch (error) {
-      show(this.#problem, true);
-      say(this.#problem, words(error));
+      showDomElement(this.#problem, true);
+      setDomText(this.#problem, pageErrorWords(error));
     } finally {
       this.#isSending = false;
       this.#press.disabled = false;
@@ -185,7 +194,7 @@ const HINTS = {
   awaiting_tool_execution: 'It waits for remote calls. A message gives them up.',
 } as const;
 
-function standingOf({ status, ending }: SessionFold): { readonly state: string; readonly word: string } {
+function sessionStandingOnScreen({ status, ending }: SessionFold): { readonly state: string; readonly word: string } {
   if (status === 'running') return { state: 'thinking', word: 'At work' };
   if (status === 'awaiting_tool_execution') return { state: 'asking', word: 'Waits for a remote tool' };
   if (ending === undefined) return { state: 'idle', word: 'Idle' };

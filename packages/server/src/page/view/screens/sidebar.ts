@@ -1,8 +1,8 @@
 // The runs and sessions there are: what is at work first, then the newest.
 
 import type { RunRow, SessionRow } from '@drover/client/wire';
-import { dollars, timeAgo } from '../../words.ts';
-import { fill, h, mark, say, show, stateMark } from '../dom.ts';
+import { pageDollars, pageTimeAgo } from '../../words.ts';
+import { fillDomElement, h, markDomElement, setDomText, showDomElement, domStateMark } from '../dom.ts';
 
 const ROWS_MAX = 200;
 
@@ -46,39 +46,39 @@ export class Sidebar {
     const sorted = all.toSorted((a, b) => b.updatedAt.localeCompare(a.updatedAt)).slice(0, ROWS_MAX);
     const rowOf = (kept: SidebarLists) => {
       const key = `#/${kept.kind}s/${kept.id}`;
-      const row = this.#rows.get(key) ?? newRow(key);
+      const row = this.#rows.get(key) ?? newSidebarRow(key);
       this.#rows.set(key, row);
       row.update(kept, here === key, nowMs);
       return row.element;
     };
     const live = sorted.filter((kept) => kept.live).map(rowOf);
     const rest = sorted.filter((kept) => !kept.live).map(rowOf);
-    fill(this.#live, live);
-    fill(this.#rest, rest);
-    show(this.#liveTitle, live.length > 0);
-    show(this.#restTitle, rest.length > 0);
-    show(this.#empty, known?.length === 0);
+    fillDomElement(this.#live, live);
+    fillDomElement(this.#rest, rest);
+    showDomElement(this.#liveTitle, live.length > 0);
+    showDomElement(this.#restTitle, rest.length > 0);
+    showDomElement(this.#empty, known?.length === 0);
   }
 }
 
-function newRow(href: string): Row {
-  const dot = stateMark('idle');
+function newSidebarRow(href: string): Row {
+  const dot = domStateMark('idle');
   const title = h('span', { class: 'kept-title' });
   const about = h('span', { class: 'kept-about numbers' });
   const link = h('a', { class: 'kept-link', is: { href } }, dot, h('span', {}, title, about));
   return {
     element: h('li', {}, link),
     update: (kept, isHere, nowMs) => {
-      mark(dot, 'data-state', stateOf(kept));
-      mark(link, 'aria-current', isHere ? 'page' : false);
-      say(title, kept.title === '' ? 'Untitled' : kept.title);
-      say(about, aboutOf(kept, nowMs));
-      mark(link, 'title', kept.cwd);
+      markDomElement(dot, 'data-state', sidebarState(kept));
+      markDomElement(link, 'aria-current', isHere ? 'page' : false);
+      setDomText(title, kept.title === '' ? 'Untitled' : kept.title);
+      setDomText(about, sidebarAbout(kept, nowMs));
+      markDomElement(link, 'title', kept.cwd);
     },
   };
 }
 
-function stateOf({ live, state, waiting }: SidebarLists): string {
+function sidebarState({ live, state, waiting }: SidebarLists): string {
   if (waiting > 0) return 'asking';
   if (live) return state === 'suspended' ? 'asking' : 'running';
   const states: Readonly<Record<string, string>> = {
@@ -97,7 +97,7 @@ function folderOf(cwd: string): string | undefined {
   return cwd === '' ? undefined : cwd.split('/').at(-1);
 }
 
-function aboutOf(kept: SidebarLists, nowMs: number): string {
+function sidebarAbout(kept: SidebarLists, nowMs: number): string {
   const tasks = kept.kind === 'run' && kept.tasks > 0 ? `${kept.landed}/${kept.tasks} tasks` : kept.kind;
   const state = kept.live
     ? undefined
@@ -107,8 +107,8 @@ function aboutOf(kept: SidebarLists, nowMs: number): string {
         ? undefined
         : kept.state;
   const asks = kept.waiting > 0 ? 'asks you' : undefined;
-  const cost = kept.cost === undefined ? undefined : dollars(kept.cost);
-  return [asks, folderOf(kept.cwd), tasks, state, cost, timeAgo(kept.updatedAt, nowMs)]
+  const cost = kept.cost === undefined ? undefined : pageDollars(kept.cost);
+  return [asks, folderOf(kept.cwd), tasks, state, cost, pageTimeAgo(kept.updatedAt, nowMs)]
     .filter((part) => part !== undefined)
     .join(' · ');
 }

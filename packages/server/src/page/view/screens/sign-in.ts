@@ -1,32 +1,32 @@
 // How the page gets its token: from a one-time ticket in its address, or by asking for it. It is kept for as long
 // as the tab lives, and is never part of an address that is sent anywhere.
 
-import { tokenFor } from '@drover/client/client';
-import { words } from '../app.ts';
-import { h, say, show } from '../dom.ts';
+import { exchangeTicketForToken } from '@drover/client/client';
+import { pageErrorWords } from '../app.ts';
+import { h, setDomText, showDomElement } from '../dom.ts';
 
 const KEY = 'drover.token';
 
-export function keptToken(): string | undefined {
+export function tokenKeptBySignIn(): string | undefined {
   return sessionStorage.getItem(KEY) ?? undefined;
 }
 
-export function forgetToken(): void {
+export function forgetSignInToken(): void {
   sessionStorage.removeItem(KEY);
 }
 
 /** Exchanges the ticket of this address, if there is one, and takes it out of the address. */
-export async function takeTicket(): Promise<string | undefined> {
+export async function takeSignInTicket(): Promise<string | undefined> {
   const ticket = /^#ticket=(.+)$/.exec(location.hash)?.[1];
   if (ticket === undefined) return undefined;
   history.replaceState(undefined, '', `${location.pathname}#/`);
-  const token = await tokenFor(ticket, { baseUrl: location.origin }).catch(() => undefined);
+  const token = await exchangeTicketForToken(ticket, { baseUrl: location.origin }).catch(() => undefined);
   if (token !== undefined) sessionStorage.setItem(KEY, token);
   return token;
 }
 
 /** Asks until there is a token that the server takes. */
-export function signIn(check: (token: string) => Promise<void>, said: string): HTMLElement {
+export function signInScreen(check: (token: string) => Promise<void>, said: string): HTMLElement {
   const input = h('input', {
     is: { id: 'token', type: 'password', autocomplete: 'off', required: true, spellcheck: 'false' },
   });
@@ -39,8 +39,8 @@ export function signIn(check: (token: string) => Promise<void>, said: string): H
       await check(token);
       sessionStorage.setItem(KEY, token);
     } catch (error) {
-      show(problem, true);
-      say(problem, words(error));
+      showDomElement(problem, true);
+      setDomText(problem, pageErrorWords(error));
     } finally {
       press.disabled = false;
     }

@@ -1,14 +1,14 @@
 // The changes of a task: its files, and the numbered lines of each.
 
-import { parsePatch, type PatchFile, type PatchLine } from '../../../patch.ts';
+import { parsePagePatch, type PatchFile, type PatchLine } from '../../../patch.ts';
 import { h } from '../../dom.ts';
 import { copyButton } from '../copy.ts';
 
 const LINES_MAX = 1_500; // of a file that are laid out at once
 const OPEN_MAX = 12; // files that are unfolded
 
-export function patchList(patch: string): HTMLElement {
-  const { files, leftOut } = parsePatch(patch);
+export function runPartPatchList(patch: string): HTMLElement {
+  const { files, leftOut } = parsePagePatch(patch);
   if (files.length === 0) return h('p', { class: 'empty' }, 'Nothing was changed.');
   const added = files.reduce((all, file) => all + file.added, 0);
   const removed = files.reduce((all, file) => all + file.removed, 0);
@@ -19,26 +19,26 @@ export function patchList(patch: string): HTMLElement {
     h(
       'div',
       { class: 'patch-sum' },
-      h('span', {}, count, tally(added, removed)),
+      h('span', {}, count, runPartPatchTally(added, removed)),
       copyButton('the diff', () => patch),
     ),
-    ...files.map((file, at) => fileOf(file, at < OPEN_MAX)),
+    ...files.map((file, at) => runPartPatchFile(file, at < OPEN_MAX)),
     leftOut > 0 ? h('p', { class: 'quiet' }, `${leftOut} more lines are left out.`) : undefined,
   );
 }
 
-function fileOf(file: PatchFile, isOpen: boolean): HTMLElement {
+function runPartPatchFile(file: PatchFile, isOpen: boolean): HTMLElement {
   const { path, what, added, removed, lines } = file;
   const word = what === 'changed' ? undefined : h('span', { class: 'badge' }, what);
   const name = h('code', {}, path === '' ? 'About this change' : path);
-  const summary = h('summary', {}, name, word, tally(added, removed));
-  const table = h('table', { class: 'lines' }, h('tbody', {}, ...lines.slice(0, LINES_MAX).map(lineOf)));
+  const summary = h('summary', {}, name, word, runPartPatchTally(added, removed));
+  const table = h('table', { class: 'lines' }, h('tbody', {}, ...lines.slice(0, LINES_MAX).map(runPartPatchLine)));
   const rest = lines.length - LINES_MAX;
   const more = rest > 0 ? h('p', { class: 'quiet' }, `${rest} more lines of this file are left out.`) : undefined;
   return h('details', { class: 'file', is: { open: isOpen } }, summary, h('div', { class: 'scroll' }, table), more);
 }
 
-function lineOf({ kind, text, before, after }: PatchLine): HTMLElement {
+function runPartPatchLine({ kind, text, before, after }: PatchLine): HTMLElement {
   const sign = { added: '+', removed: '−', same: '', place: '', note: '' }[kind];
   return h(
     'tr',
@@ -50,7 +50,7 @@ function lineOf({ kind, text, before, after }: PatchLine): HTMLElement {
   );
 }
 
-function tally(added: number, removed: number): HTMLElement {
+function runPartPatchTally(added: number, removed: number): HTMLElement {
   return h(
     'span',
     { class: 'tally' },

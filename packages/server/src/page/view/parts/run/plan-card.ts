@@ -2,8 +2,8 @@
 
 import type { PlanAnswer } from '@drover/client/wire';
 import type { PlannedTask } from '@drover/protocol/plan';
-import { words } from '../../app.ts';
-import { announce, button, fill, h, say, show } from '../../dom.ts';
+import { pageErrorWords } from '../../app.ts';
+import { announceInDom, domButton, fillDomElement, h, setDomText, showDomElement } from '../../dom.ts';
 import { markdown } from '../markdown/markdown-body.ts';
 
 export type PlanAnswering = (answer: PlanAnswer) => Promise<void>;
@@ -23,9 +23,9 @@ export class PlanCard {
   update(tasks: readonly PlannedTask[] | undefined): void {
     if (tasks === this.#shown) return;
     this.#shown = tasks;
-    fill(this.element, tasks === undefined ? [] : [this.#card(tasks)]);
-    show(this.element, tasks !== undefined);
-    if (tasks !== undefined) announce('A plan waits for your approval');
+    fillDomElement(this.element, tasks === undefined ? [] : [this.#card(tasks)]);
+    showDomElement(this.element, tasks !== undefined);
+    if (tasks !== undefined) announceInDom('A plan waits for your approval');
   }
 
   #card(tasks: readonly PlannedTask[]): HTMLElement {
@@ -39,8 +39,8 @@ export class PlanCard {
         await this.#answer(answer);
       } catch (error) {
         for (const each of buttons) each.disabled = false;
-        show(problem, true);
-        say(problem, words(error));
+        showDomElement(problem, true);
+        setDomText(problem, pageErrorWords(error));
       }
     };
     const sendComment = () => {
@@ -49,9 +49,9 @@ export class PlanCard {
       else void give({ answer: 'comment', comment: text });
     };
     const buttons = [
-      button('Run this plan', () => void give({ answer: 'run' }), { class: 'primary' }),
-      button('Send comment', sendComment),
-      button('Stop', () => void give({ answer: 'stop' }), { class: 'danger' }),
+      domButton('Run this plan', () => void give({ answer: 'run' }), { class: 'primary' }),
+      domButton('Send comment', sendComment),
+      domButton('Stop', () => void give({ answer: 'stop' }), { class: 'danger' }),
     ];
     const many = tasks.length === 1 ? '1 task' : `${tasks.length} tasks`;
     return h(
@@ -61,7 +61,7 @@ export class PlanCard {
         'div',
         { class: 'question-body' },
         h('p', { class: 'question-head' }, h('b', {}, 'The plan'), ` has ${many}. Nothing runs until you say so.`),
-        h('ul', { class: 'plan-tasks' }, ...tasks.map(taskItem)),
+        h('ul', { class: 'plan-tasks' }, ...tasks.map(runPartPlannedTask)),
         comment,
       ),
       h('div', { class: 'answers' }, ...buttons),
@@ -70,7 +70,7 @@ export class PlanCard {
   }
 }
 
-function taskItem({ id, title, files, dependsOn, mode, prompt }: PlannedTask): HTMLElement {
+function runPartPlannedTask({ id, title, files, dependsOn, mode, prompt }: PlannedTask): HTMLElement {
   const facts = [
     mode === 'read' ? 'reads only' : 'writes',
     files.length === 0 ? 'files not named' : `files ${files.join(', ')}`,

@@ -1,9 +1,9 @@
 // Buttons for a run that is not at work: resume, retry, merge, and the diff of everything that has landed.
 
 import type { RunState } from '@drover/coordinator/view/state';
-import { words } from '../../app.ts';
-import { button, h, mark, say, show } from '../../dom.ts';
-import { patchList } from './patch-list.ts';
+import { pageErrorWords } from '../../app.ts';
+import { domButton, h, markDomElement, setDomText, showDomElement } from '../../dom.ts';
+import { runPartPatchList } from './patch-list.ts';
 
 export type RunDeeds = {
   readonly resume: () => Promise<void>;
@@ -24,10 +24,10 @@ export class RunActions {
 
   constructor(deeds: RunDeeds) {
     this.#buttons = {
-      resume: button('Resume', () => void this.#do(deeds.resume)),
-      retry: button('Retry what failed', () => void this.#do(deeds.retry)),
-      merge: button('Merge', () => void this.#do(async () => this.#tell(await deeds.merge()))),
-      diff: button('Diff of the run', () => void this.#toggleDiff(deeds.diff), { is: { 'aria-expanded': 'false' } }),
+      resume: domButton('Resume', () => void this.#do(deeds.resume)),
+      retry: domButton('Retry what failed', () => void this.#do(deeds.retry)),
+      merge: domButton('Merge', () => void this.#do(async () => this.#tell(await deeds.merge()))),
+      diff: domButton('Diff of the run', () => void this.#toggleDiff(deeds.diff), { is: { 'aria-expanded': 'false' } }),
     };
     const answers = h('div', { class: 'answers' }, ...Object.values(this.#buttons));
     this.element = h(
@@ -43,34 +43,34 @@ export class RunActions {
   update(state: RunState, isAtRest: boolean): void {
     const hasLanded = state.landed.length > 0;
     const hasFailed = [...state.tasks.values()].some((task) => FAILED.has(task.state));
-    show(this.#buttons.resume, isAtRest && state.end?.outcome !== 'done');
-    show(this.#buttons.retry, isAtRest && hasFailed);
-    show(this.#buttons.merge, isAtRest && hasLanded);
-    show(this.#buttons.diff, hasLanded);
+    showDomElement(this.#buttons.resume, isAtRest && state.end?.outcome !== 'done');
+    showDomElement(this.#buttons.retry, isAtRest && hasFailed);
+    showDomElement(this.#buttons.merge, isAtRest && hasLanded);
+    showDomElement(this.#buttons.diff, hasLanded);
   }
 
   /** Read anew each time it is opened, for more may have landed. */
   async #toggleDiff(read: RunDeeds['diff']): Promise<void> {
     const isOpen = this.#patch.childElementCount > 0;
     if (isOpen) this.#patch.replaceChildren();
-    else await this.#do(async () => this.#patch.replaceChildren(patchList(await read())));
-    mark(this.#buttons.diff, 'aria-expanded', this.#patch.childElementCount > 0 ? 'true' : 'false');
+    else await this.#do(async () => this.#patch.replaceChildren(runPartPatchList(await read())));
+    markDomElement(this.#buttons.diff, 'aria-expanded', this.#patch.childElementCount > 0 ? 'true' : 'false');
   }
 
   #tell(text: string): void {
-    show(this.#outcome, true);
-    say(this.#outcome, text);
+    showDomElement(this.#outcome, true);
+    setDomText(this.#outcome, text);
   }
 
   async #do(deed: () => Promise<void>): Promise<void> {
     const buttons = Object.values(this.#buttons);
     for (const each of buttons) each.disabled = true;
-    show(this.#problem, false);
+    showDomElement(this.#problem, false);
     try {
       await deed();
     } catch (error) {
-      show(this.#problem, true);
-      say(this.#problem, words(error));
+      showDomElement(this.#problem, true);
+      setDomText(this.#problem, pageErrorWords(error));
     } finally {
       for (const each of buttons) each.disabled = false;
     }

@@ -3,8 +3,16 @@
 import { isProgressEnded } from '@drover/coordinator/view/progress';
 import type { RecordedRunEnd, RunState, TaskState } from '@drover/coordinator/view/state';
 import type { RunFold } from '../../../run-fold.ts';
-import { cacheShare, clockTime, count, dollars, duration, timeLeft, tokensOf } from '../../../words.ts';
-import { button, h, mark, say, show, stateMark } from '../../dom.ts';
+import {
+  pageCacheShare,
+  pageClockTime,
+  pageCount,
+  pageDollars,
+  pageDuration,
+  timeLeft,
+  pageTokensOf,
+} from '../../../words.ts';
+import { domButton, h, markDomElement, setDomText, showDomElement, domStateMark } from '../../dom.ts';
 import { copyButton } from '../copy.ts';
 import { markdown } from '../markdown/markdown-body.ts';
 
@@ -17,7 +25,7 @@ export class RunHead {
   readonly element: HTMLElement;
   readonly #title = h('h1', {});
   readonly #about = h('p', { class: 'about' });
-  readonly #dot = stateMark('idle');
+  readonly #dot = domStateMark('idle');
   readonly #word = h('span', {});
   readonly #cancel: HTMLButtonElement;
   readonly #ending = h('section', { class: 'ending', is: { 'aria-label': 'What became of it', hidden: true } });
@@ -25,7 +33,7 @@ export class RunHead {
   #endShown: RecordedRunEnd | 'stopped' | undefined;
 
   constructor(onCancel: () => void) {
-    this.#cancel = button('Cancel run', onCancel, { class: 'danger', is: { hidden: true } });
+    this.#cancel = domButton('Cancel run', onCancel, { class: 'danger', is: { hidden: true } });
     const pill = h('p', { class: 'pill', is: { role: 'status' } }, this.#dot, this.#word);
     this.element = h(
       'header',
@@ -39,12 +47,12 @@ export class RunHead {
 
   update(fold: RunFold, nowMs: number, standing: RunStanding): void {
     const { settings, end, id } = fold.state;
-    say(this.#title, settings?.goal ?? (standing === 'loading' ? 'Loading…' : 'A run without a beginning'));
-    say(this.#about, settings === undefined ? '' : aboutOf(settings));
+    setDomText(this.#title, settings?.goal ?? (standing === 'loading' ? 'Loading…' : 'A run without a beginning'));
+    setDomText(this.#about, settings === undefined ? '' : runHeadAbout(settings));
     const state = end?.outcome ?? standing;
-    mark(this.#dot, 'data-state', STANDINGS[state][0]);
-    say(this.#word, STANDINGS[state][1]);
-    show(this.#cancel, standing === 'live');
+    markDomElement(this.#dot, 'data-state', STANDINGS[state][0]);
+    setDomText(this.#word, STANDINGS[state][1]);
+    showDomElement(this.#cancel, standing === 'live');
     const ending = standing === 'stopped' ? 'stopped' : end;
     if (ending !== this.#endShown) this.#ended(ending, id);
     this.#count(fold, nowMs, standing);
@@ -52,7 +60,7 @@ export class RunHead {
 
   isCancelling(isAsked: boolean): void {
     this.#cancel.disabled = isAsked;
-    say(this.#cancel, isAsked ? 'Cancelling…' : 'Cancel run');
+    setDomText(this.#cancel, isAsked ? 'Cancelling…' : 'Cancel run');
   }
 
   #ended(ending: RecordedRunEnd | 'stopped' | undefined, id: string): void {
@@ -62,32 +70,36 @@ export class RunHead {
     this.#ending.replaceChildren(
       ...(reason === undefined ? [] : [h('p', { class: outcome === 'cancelled' ? 'quiet' : 'problem' }, reason)]),
       ...(answer === undefined ? [] : [answerOf(answer)]),
-      ...(delivered?.next === undefined ? [] : [next('Next', delivered.next)]),
-      ...(canResume ? [next('In a terminal', `drover resume ${id}`)] : []),
+      ...(delivered?.next === undefined ? [] : [runHeadNextPart('Next', delivered.next)]),
+      ...(canResume ? [runHeadNextPart('In a terminal', `drover resume ${id}`)] : []),
     );
-    show(this.#ending, this.#ending.childElementCount > 0);
+    showDomElement(this.#ending, this.#ending.childElementCount > 0);
   }
 
   #count({ state, waitMs }: RunFold, nowMs: number, standing: RunStanding): void {
     const { usage, cost, cap, spent, reserved } = state;
     const leftMs = standing === 'live' ? state.etaMs(nowMs) : undefined;
-    const { all, good, bad, parts } = tally(state);
-    const share = cacheShare(usage);
+    const { all, good, bad, parts } = runHeadTally(state);
+    const share = pageCacheShare(usage);
     const whole = cap === undefined ? 0 : 'usd' in cap ? cap.usd : cap.tokens;
     const more =
       cap === undefined
         ? ''
-        : `of ${'usd' in cap ? dollars(cap.usd) : `${count(cap.tokens).replace(/\.0+ /, ' ')} tokens`}`;
-    this.#figure('Elapsed').set(clockTime(state.elapsedMs(nowMs)), timeLeft(leftMs));
+        : `of ${'usd' in cap ? pageDollars(cap.usd) : `${pageCount(cap.tokens).replace(/\.0+ /, ' ')} tokens`}`;
+    this.#figure('Elapsed').set(pageClockTime(state.elapsedMs(nowMs)), timeLeft(leftMs));
     this.#figure('Tasks').set(`${good}/${all}`, bad > 0 ? `${bad} failed` : '', parts);
-    this.#figure('Tokens').set(count(tokensOf(usage)), `${count(usage.output)} out`);
+    this.#figure('Tokens').set(pageCount(pageTokensOf(usage)), `${pageCount(usage.output)} out`);
     this.#figure('From cache').set(
       share === undefined ? '–' : `${share} %`,
       '',
       share === undefined ? [] : [['good', share]],
     );
-    this.#figure('Cost').set(dollars(cost), more, cap === undefined ? [] : spentParts(spent, reserved, whole));
-    this.#figure('Throttled').set(duration(waitMs), '');
+    this.#figure('Cost').set(
+      pageDollars(cost),
+      more,
+      cap === undefined ? [] : runHeadSpentParts(spent, reserved, whole),
+    );
+    this.#figure('Throttled').set(pageDuration(waitMs), '');
   }
 
   #figure(name: (typeof NAMES)[number]): Figure {
@@ -108,7 +120,7 @@ function answerOf(answer: string): HTMLElement {
 }
 
 /** The command to type next. */
-function next(words: string, command: string): HTMLElement {
+function runHeadNextPart(words: string, command: string): HTMLElement {
   return h(
     'p',
     { class: 'next' },
@@ -133,16 +145,16 @@ class Figure {
   }
 
   set(value: string, more: string, parts: readonly Part[] = []): void {
-    say(this.#value, value);
-    say(this.#more, more);
+    setDomText(this.#value, value);
+    setDomText(this.#more, more);
     while (this.#share.childElementCount < parts.length) this.#share.append(h('i', {}));
     parts.forEach(([kind, percent], at) => {
       const part = this.#share.children[at] as HTMLElement;
-      mark(part, 'data-kind', kind);
+      markDomElement(part, 'data-kind', kind);
       const width = `${Math.min(100, percent).toFixed(1)}%`;
       if (part.style.width !== width) part.style.width = width;
     });
-    show(this.#share, parts.length > 0);
+    showDomElement(this.#share, parts.length > 0);
   }
 }
 
@@ -157,7 +169,7 @@ const STANDINGS = {
   cancelled: ['cancelled', 'Cancelled'],
 } as const;
 
-function tally({ tasks }: RunState): {
+function runHeadTally({ tasks }: RunState): {
   readonly all: number;
   readonly good: number;
   readonly bad: number;
@@ -182,14 +194,14 @@ function tally({ tasks }: RunState): {
   };
 }
 
-function spentParts(spent: number, reserved: number, whole: number): readonly Part[] {
+function runHeadSpentParts(spent: number, reserved: number, whole: number): readonly Part[] {
   return [
     ['good', (100 * spent) / whole],
     ['held', (100 * reserved) / whole],
   ];
 }
 
-function aboutOf({ model, repository, branch, workers, gates }: NonNullable<RunState['settings']>): string {
+function runHeadAbout({ model, repository, branch, workers, gates }: NonNullable<RunState['settings']>): string {
   const parts = [`${repository}${branch === undefined ? '' : ` on ${branch}`}`, model, `${workers} workers`];
   if (gates.length > 0) parts.push(`gate: ${gates.join(', ')}`);
   return parts.join('  ·  ');

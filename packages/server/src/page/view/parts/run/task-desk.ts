@@ -1,9 +1,9 @@
 // Controls of one task: a message to its worker and cancel while the run is at work; retry, also later.
 
 import type { TaskProgress } from '@drover/coordinator/view/state';
-import { words } from '../../app.ts';
+import { pageErrorWords } from '../../app.ts';
 import type { RunStanding } from './run-head.ts';
-import { announce, button, h, say, show } from '../../dom.ts';
+import { announceInDom, domButton, h, setDomText, showDomElement } from '../../dom.ts';
 
 export type TaskDeeds = {
   readonly message: (task: string, text: string) => Promise<void>;
@@ -20,10 +20,10 @@ export class TaskDesk {
     is: { type: 'text', id: 'task-message', autocomplete: 'off', placeholder: 'The worker reads it at its next step' },
   });
   readonly #form: HTMLFormElement;
-  readonly #cancel = button('Cancel task', () => void this.#do(() => this.#deeds.cancel(this.#task)), {
+  readonly #cancel = domButton('Cancel task', () => void this.#do(() => this.#deeds.cancel(this.#task)), {
     class: 'danger',
   });
-  readonly #retry = button('Retry task', () => void this.#do(() => this.#deeds.retry(this.#task)));
+  readonly #retry = domButton('Retry task', () => void this.#do(() => this.#deeds.retry(this.#task)));
   readonly #waiting = h('p', { class: 'quiet', is: { role: 'status', hidden: true } });
   readonly #problem = h('p', { class: 'problem', is: { role: 'alert', hidden: true } });
   #task = '';
@@ -56,16 +56,16 @@ export class TaskDesk {
     const isAtWork = standing === 'live';
     const isOther = task?.id !== this.#task;
     this.#task = task?.id ?? '';
-    if (isOther) show(this.#problem, false);
+    if (isOther) showDomElement(this.#problem, false);
     const canRetry = task !== undefined && FAILED.has(task.state);
     const isOpen = isAtWork && task !== undefined && task.endedMs === undefined;
-    show(this.element, standing !== 'loading' && (canRetry || isOpen));
-    show(this.#form, isOpen);
-    show(this.#cancel, isOpen);
-    show(this.#retry, canRetry);
+    showDomElement(this.element, standing !== 'loading' && (canRetry || isOpen));
+    showDomElement(this.#form, isOpen);
+    showDomElement(this.#cancel, isOpen);
+    showDomElement(this.#retry, canRetry);
     const texts = task?.messages.map(({ text }) => text) ?? [];
-    show(this.#waiting, texts.length > 0);
-    say(this.#waiting, `Not read yet: ${texts.join(' · ')}`);
+    showDomElement(this.#waiting, texts.length > 0);
+    setDomText(this.#waiting, `Not read yet: ${texts.join(' · ')}`);
   }
 
   async #send(): Promise<void> {
@@ -73,18 +73,18 @@ export class TaskDesk {
     if (text === '') return;
     if (await this.#do(() => this.#deeds.message(this.#task, text))) {
       this.#text.value = '';
-      announce('Sent to the worker');
+      announceInDom('Sent to the worker');
     }
   }
 
   async #do(deed: () => Promise<void>): Promise<boolean> {
-    show(this.#problem, false);
+    showDomElement(this.#problem, false);
     try {
       await deed();
       return true;
     } catch (error) {
-      show(this.#problem, true);
-      say(this.#problem, words(error));
+      showDomElement(this.#problem, true);
+      setDomText(this.#problem, pageErrorWords(error));
       return false;
     }
   }

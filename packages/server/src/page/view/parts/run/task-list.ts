@@ -2,8 +2,8 @@
 
 import { isProgressEnded } from '@drover/coordinator/view/progress';
 import { isUnchangedInView, type RunState, type TaskProgress, type TaskState } from '@drover/coordinator/view/state';
-import { count, dollars, duration, tokensOf } from '../../../words.ts';
-import { fill, h, mark, say, show, stateMark } from '../../dom.ts';
+import { pageCount, pageDollars, pageDuration, pageTokensOf } from '../../../words.ts';
+import { fillDomElement, h, markDomElement, setDomText, showDomElement, domStateMark } from '../../dom.ts';
 
 const STATE_WORDS: Readonly<Record<TaskState, string>> = {
   waiting: 'waiting',
@@ -25,7 +25,7 @@ const STATE_WORDS: Readonly<Record<TaskState, string>> = {
 };
 
 /** A task that was to write and changed nothing says so. */
-export function stateWord(task: TaskProgress): string {
+export function runPartStateWord(task: TaskProgress): string {
   return isUnchangedInView(task) ? 'no change' : STATE_WORDS[task.state];
 }
 
@@ -58,21 +58,21 @@ export class TaskList {
   update({ tasks: all }: RunState, elapsedMs: number, { chosen, empty }: SeenTask): void {
     const tasks = [...all.values()];
     const rows = tasks.map((task) => {
-      const row = this.#rows.get(task.id) ?? newRow(task, this.#onTask);
+      const row = this.#rows.get(task.id) ?? newRunPartTaskRow(task, this.#onTask);
       this.#rows.set(task.id, row);
       row.update(task, elapsedMs, task.id === chosen);
       return row.element;
     });
-    fill(this.#list, rows);
-    show(this.#empty, tasks.length === 0);
-    say(this.#empty, empty);
+    fillDomElement(this.#list, rows);
+    showDomElement(this.#empty, tasks.length === 0);
+    setDomText(this.#empty, empty);
     const over = tasks.filter(({ state }) => isProgressEnded(state)).length;
-    say(this.#tally, tasks.length === 0 ? '' : `${over} of ${tasks.length}`);
+    setDomText(this.#tally, tasks.length === 0 ? '' : `${over} of ${tasks.length}`);
   }
 }
 
-function newRow({ id }: TaskProgress, onTask: (task: string) => void): Row {
-  const dot = stateMark('waiting');
+function newRunPartTaskRow({ id }: TaskProgress, onTask: (task: string) => void): Row {
+  const dot = domStateMark('waiting');
   const title = h('span', { class: 'task-title' });
   const doing = h('span', { class: 'task-doing' });
   const word = h('span', { class: 'task-state' });
@@ -87,24 +87,24 @@ function newRow({ id }: TaskProgress, onTask: (task: string) => void): Row {
   return {
     element: h('li', {}, press),
     update: (task, elapsedMs, isChosen) => {
-      mark(dot, 'data-state', task.state);
-      mark(press, 'aria-current', isChosen ? 'true' : false);
-      say(title, task.plan.title);
-      say(doing, lineOf(task));
-      mark(word, 'data-state', task.state);
-      say(word, `${stateWord(task)}${isKnown(task) ? ' already' : ''}`);
-      say(figures, figuresOf(task, elapsedMs));
+      markDomElement(dot, 'data-state', task.state);
+      markDomElement(press, 'aria-current', isChosen ? 'true' : false);
+      setDomText(title, task.plan.title);
+      setDomText(doing, runPartTaskLine(task));
+      markDomElement(word, 'data-state', task.state);
+      setDomText(word, `${runPartStateWord(task)}${isRunPartTaskKnown(task) ? ' already' : ''}`);
+      setDomText(figures, runPartTaskFigures(task, elapsedMs));
     },
   };
 }
 
 /** No worker had it: its result is known from an earlier run. */
-function isKnown({ attempts, state }: TaskProgress): boolean {
+function isRunPartTaskKnown({ attempts, state }: TaskProgress): boolean {
   return attempts === 0 && (state === 'landed' || state === 'done');
 }
 
 /** The fact about it that matters most now. */
-function lineOf(task: TaskProgress): string {
+function runPartTaskLine(task: TaskProgress): string {
   if (task.doing !== '') return task.doing;
   if (task.reason !== undefined) return task.reason;
   if (task.state === 'waiting' && task.plan.dependsOn.length > 0) return `after ${task.plan.dependsOn.join(', ')}`;
@@ -112,11 +112,14 @@ function lineOf(task: TaskProgress): string {
   return task.worker === undefined ? '' : `worker ${task.worker}`;
 }
 
-function figuresOf({ startedMs, endedMs, usage, cost, attempts, waitMs }: TaskProgress, elapsedMs: number): string {
+function runPartTaskFigures(
+  { startedMs, endedMs, usage, cost, attempts, waitMs }: TaskProgress,
+  elapsedMs: number,
+): string {
   if (startedMs === undefined) return '';
-  const parts = [duration((endedMs ?? elapsedMs) - startedMs), `${count(tokensOf(usage))} tok`];
-  if (cost !== undefined) parts.push(dollars(cost));
+  const parts = [pageDuration((endedMs ?? elapsedMs) - startedMs), `${pageCount(pageTokensOf(usage))} tok`];
+  if (cost !== undefined) parts.push(pageDollars(cost));
   if (attempts > 1) parts.push(`${attempts} attempts`);
-  if (waitMs >= 1_000) parts.push(`waited ${duration(waitMs)}`);
+  if (waitMs >= 1_000) parts.push(`waited ${pageDuration(waitMs)}`);
   return parts.join(' · ');
 }

@@ -6,20 +6,20 @@
 
 import type { RunFold } from '../../../run-fold.ts';
 import type { Bar, Lane } from '../../../timeline.ts';
-import { visible } from '../../../visible.ts';
-import { duration } from '../../../words.ts';
-import { button, fill, h, mark, say, show, stateMark } from '../../dom.ts';
-import { laneName, laneState, legend, toneOf } from './lane-words.ts';
+import { visiblePageText } from '../../../visible.ts';
+import { pageDuration } from '../../../words.ts';
+import { domButton, fillDomElement, h, markDomElement, setDomText, showDomElement, domStateMark } from '../../dom.ts';
+import { timelineLaneName, timelineLaneState, timelineLegend, timelineTone } from './lane-words.ts';
 import {
   AXIS_PX,
-  draw,
-  heightOf,
+  drawTimeline,
+  timelineHeight,
   LANE_PX,
-  msOf,
+  timelineMs,
   type Palette,
-  paletteOf,
+  timelinePalette,
   type Window,
-  xOf,
+  timelineX,
 } from './timeline-canvas.ts';
 
 const REACH_PX = 6; // how far beside a bar one may point
@@ -70,7 +70,7 @@ export class TimelinePanel {
   constructor(options: PanelOptions) {
     this.#options = options;
     this.#zooms = ZOOMS.map(([label, ms]) =>
-      button(label, () => this.#zoom(ms), { is: { 'aria-pressed': ms === undefined ? 'true' : 'false' } }),
+      domButton(label, () => this.#zoom(ms), { is: { 'aria-pressed': ms === undefined ? 'true' : 'false' } }),
     );
     this.#stage = h('div', { class: 'stage' }, this.#canvas, this.#rows, this.#tip);
     this.element = h(
@@ -80,7 +80,7 @@ export class TimelinePanel {
         'header',
         {},
         h('h2', { is: { id: 'timeline-title' } }, 'Timeline'),
-        legend(),
+        timelineLegend(),
         h('div', { class: 'choice', is: { role: 'group', 'aria-label': 'How much of it' } }, ...this.#zooms),
       ),
       this.#stage,
@@ -97,15 +97,15 @@ export class TimelinePanel {
   update(fold: RunFold, elapsedMs: number, { isLive, worker }: Seen): void {
     this.#fold = fold;
     this.#lanes = fold.train.bars.length > 0 ? [...fold.lanes, fold.train] : fold.lanes;
-    fill(
+    fillDomElement(
       this.#rows,
       this.#lanes.map((lane) => this.#row(lane, worker)),
     );
     this.#window = this.#windowAt(elapsedMs);
-    this.#palette ??= paletteOf(this.#stage);
+    this.#palette ??= timelinePalette(this.#stage);
     const context = this.#fit();
     if (context === null) return;
-    draw(context, {
+    drawTimeline(context, {
       lanes: this.#lanes,
       window: this.#window,
       nowMs: elapsedMs,
@@ -113,8 +113,8 @@ export class TimelinePanel {
       widthPx: this.#widthPx,
       palette: this.#palette,
       chosen: this.#chosen,
-      toneOf: (task) => toneOf(fold.state.tasks.get(task)?.state),
-      titleOf: (task) => visible(fold.state.tasks.get(task)?.plan.title ?? task),
+      toneOf: (task) => timelineTone(fold.state.tasks.get(task)?.state),
+      titleOf: (task) => visiblePageText(fold.state.tasks.get(task)?.plan.title ?? task),
     });
   }
 
@@ -127,7 +127,7 @@ export class TimelinePanel {
 
   /** The canvas in the pixels of the screen. */
   #fit(): CanvasRenderingContext2D | null {
-    const heightPx = heightOf(this.#lanes.length);
+    const heightPx = timelineHeight(this.#lanes.length);
     const widthPx = this.#widthPx === 0 ? this.#canvas.clientWidth : this.#widthPx;
     const scale = devicePixelRatio;
     const context = this.#canvas.getContext('2d');
@@ -145,17 +145,17 @@ export class TimelinePanel {
     const row = this.#known.get(lane.worker) ?? this.#newRow(lane);
     this.#known.set(lane.worker, row);
     const task = lane.span?.toMs === undefined ? this.#fold?.state.tasks.get(lane.span?.task ?? '') : undefined;
-    const state = lane.worker > 0 ? (task?.state ?? 'idle') : laneState(lane);
-    mark(row.mark, 'data-state', state);
-    mark(row.name, 'aria-pressed', worker === lane.worker ? 'true' : 'false');
-    say(row.doing, lane.worker > 0 ? (task?.plan.title ?? 'idle') : '');
+    const state = lane.worker > 0 ? (task?.state ?? 'idle') : timelineLaneState(lane);
+    markDomElement(row.mark, 'data-state', state);
+    markDomElement(row.name, 'aria-pressed', worker === lane.worker ? 'true' : 'false');
+    setDomText(row.doing, lane.worker > 0 ? (task?.plan.title ?? 'idle') : '');
     return row.element;
   }
 
   #newRow(lane: Lane): Row {
-    const name = laneName(lane);
+    const name = timelineLaneName(lane);
     const doing = h('small', {});
-    const dot = stateMark('idle');
+    const dot = domStateMark('idle');
     const press = () => lane.worker >= 0 && this.#options.onWorker(lane.worker);
     const head = h(
       'button',
@@ -187,7 +187,7 @@ export class TimelinePanel {
 
   #listen(): void {
     this.#stage.addEventListener('pointermove', (event) => this.#hover(event));
-    this.#stage.addEventListener('pointerleave', () => show(this.#tip, false));
+    this.#stage.addEventListener('pointerleave', () => showDomElement(this.#tip, false));
     this.#stage.addEventListener('click', (event) => {
       const found = this.#at(event);
       if (found !== undefined) this.#choose(found.lane, found.bar);
@@ -198,7 +198,7 @@ export class TimelinePanel {
   #zoom(ms: number | undefined): void {
     this.#lastMs = ms;
     this.#heldMs = undefined;
-    this.#zooms.forEach((each, at) => mark(each, 'aria-pressed', ZOOMS[at]?.[1] === ms ? 'true' : 'false'));
+    this.#zooms.forEach((each, at) => markDomElement(each, 'aria-pressed', ZOOMS[at]?.[1] === ms ? 'true' : 'false'));
     this.#options.onChange();
   }
 
@@ -210,7 +210,7 @@ export class TimelinePanel {
       event.preventDefault();
       const wanted = spanMs * Math.exp(event.deltaY / 200);
       this.#lastMs = Math.max(SPAN_MS_MIN, wanted);
-      this.#zooms.forEach((each) => mark(each, 'aria-pressed', 'false'));
+      this.#zooms.forEach((each) => markDomElement(each, 'aria-pressed', 'false'));
     } else if (Math.abs(event.deltaX) > Math.abs(event.deltaY) && this.#lastMs !== undefined) {
       event.preventDefault();
       this.#heldMs = Math.max(spanMs, toMs + (event.deltaX / Math.max(1, this.#widthPx)) * spanMs);
@@ -220,7 +220,7 @@ export class TimelinePanel {
 
   #hover(event: PointerEvent): void {
     const found = this.#at(event);
-    show(this.#tip, found !== undefined);
+    showDomElement(this.#tip, found !== undefined);
     if (found === undefined) return;
     this.#tip.replaceChildren(h('b', {}, found.bar.label), h('span', {}, this.#told(found.bar)));
     const box = this.#stage.getBoundingClientRect();
@@ -234,12 +234,12 @@ export class TimelinePanel {
     const lane = this.#lanes[Math.floor((clientY - box.top - AXIS_PX) / LANE_PX)];
     const x = clientX - box.left;
     if (lane === undefined || x < 0) return undefined;
-    const ms = msOf(x, this.#window, this.#widthPx);
-    const reachMs = msOf(x + REACH_PX, this.#window, this.#widthPx) - ms;
+    const ms = timelineMs(x, this.#window, this.#widthPx);
+    const reachMs = timelineMs(x + REACH_PX, this.#window, this.#widthPx) - ms;
     const near = lane.bars
       .map((bar) => ({ bar, off: Math.max(0, bar.fromMs - ms, ms - (bar.toMs ?? this.#window.toMs)) }))
       .filter(({ off }) => off <= reachMs);
-    const [best] = near.toSorted((a, b) => a.off - b.off || spanOf(a.bar) - spanOf(b.bar));
+    const [best] = near.toSorted((a, b) => a.off - b.off || spanOfTimelineBar(a.bar) - spanOfTimelineBar(b.bar));
     return best && { lane, bar: best.bar };
   }
 
@@ -273,7 +273,7 @@ export class TimelinePanel {
   }
 
   #reach(worker: number, { name, track }: Row): void {
-    for (const element of [name, track]) mark(element, 'tabindex', worker === this.#reached ? 0 : -1);
+    for (const element of [name, track]) markDomElement(element, 'tabindex', worker === this.#reached ? 0 : -1);
   }
 
   #choose(lane: Lane, bar: Bar): void {
@@ -285,15 +285,15 @@ export class TimelinePanel {
     this.#chosen = { worker: lane.worker, bar: bar.id };
     const option = this.#known.get(lane.worker)?.option;
     if (option !== undefined) {
-      mark(option, 'aria-label', `${bar.label}, ${this.#told(bar)}`);
-      mark(option, 'aria-selected', 'true');
-      option.style.left = `${Math.max(0, xOf(bar.fromMs, this.#window, this.#widthPx))}px`;
+      markDomElement(option, 'aria-label', `${bar.label}, ${this.#told(bar)}`);
+      markDomElement(option, 'aria-selected', 'true');
+      option.style.left = `${Math.max(0, timelineX(bar.fromMs, this.#window, this.#widthPx))}px`;
     }
     this.#options.onChange();
   }
 
   #told({ kind, state, fromMs, toMs, task }: Bar): string {
-    const spent = duration((toMs ?? this.#window.toMs) - fromMs);
+    const spent = pageDuration((toMs ?? this.#window.toMs) - fromMs);
     const words = {
       open: 'under way',
       held: kind === 'wait' || toMs !== undefined ? '' : 'waits for others',
@@ -305,6 +305,6 @@ export class TimelinePanel {
   }
 }
 
-function spanOf({ fromMs, toMs }: Bar): number {
+function spanOfTimelineBar({ fromMs, toMs }: Bar): number {
   return (toMs ?? Number.MAX_SAFE_INTEGER) - fromMs;
 }
