@@ -20,7 +20,7 @@ export const WIDE_FUNCTIONS: readonly string[] = [
   'packages/core/src/redaction/shapes/pattern.ts: runEnd',
   'packages/core/src/redaction/shapes/token-shapes.ts: token',
   'packages/server/src/http/problem.ts: constructor',
-  'packages/worker/src/task.ts: judgeInRole',
+  'packages/worker/src/task.ts: judgeWorkerCall',
 ];
 
 export const SHARED_TYPE_NAMES: readonly string[] = [];

@@ -80,6 +80,6 @@ export type ConfinedProcess = {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly files: readonly string[];
-  /** The descriptor after `files` reports whether the sandbox started; see `hasStarted`. */
+  /** The descriptor after `files` reports whether the sandbox started; see `hasSandboxStarted`. */
   readonly report: boolean;
 };

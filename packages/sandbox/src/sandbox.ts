@@ -7,7 +7,7 @@
 //   3. It reaches no network but the hosts that the proxy allows; without a proxy, none.
 //   4. It holds no capability, makes no namespace, and cannot call what `syscalls.ts` refuses.
 //   5. Its processes, memory, files and CPU time are bounded.
-//   6. A sandbox that does not start never runs the command: `hasStarted` tells the two apart, whatever was printed.
+//   6. A sandbox that does not start never runs the command: `hasSandboxStarted` tells the two apart, whatever was printed.
 //
 // Failure: the caller reports a sandbox that did not start as a failure of drover. It never starts the command outside.
 

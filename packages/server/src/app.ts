@@ -37,7 +37,7 @@ type PageFile = { readonly body: string | Uint8Array; readonly type: string };
 
 export type AppOptions = {
   readonly token: string;
-  /** Host names with port by which a request may address this server (see hostsAt). */
+  /** Host names with port by which a request may address this server (see httpHostsAt). */
   readonly hosts: () => readonly string[];
   /** Extra origins that may send requests. */
   readonly origins?: () => readonly string[];

@@ -26,7 +26,7 @@ export type GatesOptions = {
   readonly checkout: Checkout;
   readonly env: Readonly<Record<string, string>>;
   readonly outputFolder: string; // folder for output that is too long for an event
-  /** Verdicts from the journal, by gateKey. */
+  /** Verdicts from the journal, by gateResultKey. */
   readonly knownGates: ReadonlyMap<string, GateResult>;
   readonly emit: (event: GateEvent) => void;
 };

@@ -39,9 +39,7 @@ export function chatDialectFault(frames: Iterable<Frame>, fault: FaultName, repl
     case 'chat-whole-call':
       return faultOfWholeCalls(frames);
     case 'chat-finish-stop':
-      return spoilEachChoice(frames, (choice) =>
-        choice['finish_reason'] === null ? choice : { ...choice, finish_reason: 'stop' },
-      );
+      return spoilEachChoice(frames, finishWithStop);
     case 'chat-no-finish':
       return faultWithoutFrames(frames, ({ kind }) => kind === 'stop');
     case 'chat-usage-null':
@@ -70,11 +68,7 @@ export function chatDialectFault(frames: Iterable<Frame>, fault: FaultName, repl
     case 'chat-no-role':
       return spoilEachDelta(frames, (delta) => faultLackingKey(delta, 'role'));
     case 'chat-extra-choices':
-      return faultChangingFrames(frames, (_, chunk) =>
-        isRehearsalList(chunk['choices']) && chunk['choices'].length > 0
-          ? { ...chunk, choices: [...chunk['choices'], EXTRA_CHOICE] }
-          : chunk,
-      );
+      return faultChangingFrames(frames, addExtraChoice);
     case 'chat-null-delta':
       return faultWithNullDeltas(frames);
     default:
@@ -84,6 +78,16 @@ export function chatDialectFault(frames: Iterable<Frame>, fault: FaultName, repl
 
 function faultLackingKey(value: JsonObject, key: string): JsonObject {
   return Object.fromEntries(Object.entries(value).filter(([name]) => name !== key));
+}
+
+function finishWithStop(choice: JsonObject): JsonObject {
+  return choice['finish_reason'] === null ? choice : { ...choice, finish_reason: 'stop' };
+}
+
+function addExtraChoice(_: Frame, chunk: JsonObject): JsonObject {
+  return isRehearsalList(chunk['choices']) && chunk['choices'].length > 0
+    ? { ...chunk, choices: [...chunk['choices'], EXTRA_CHOICE] }
+    : chunk;
 }
 
 const EXTRA_CHOICE = {

@@ -82,7 +82,7 @@ export function bubblewrapArguments(policy: SandboxPolicy): readonly string[] {
   ];
 }
 
-/** /var/tmp is /tmp: by a link, or by a mount (see `mounts`) if another mount is below it. */
+/** /var/tmp is /tmp: by a link, or by a mount (see `bubblewrapMounts`) if another mount is below it. */
 function bubblewrapVarTmp(all: readonly Mount[]): readonly string[] {
   return all.some(({ at }) => at === VAR_TMP) ? [] : ['--symlink', '/tmp', VAR_TMP];
 }
