@@ -5,8 +5,8 @@
 //      however many runs and agents use it. It ends with the last of them, or `idleMs` later.
 //   2. A server of scope `task` has one instance per agent that calls it, started in the agent's folder. It ends with
 //      the agent.
-//   3. Tools are listed once, when servers are opened. A server that does not start, and a tool that cannot be used, are
-//      named; the others are not affected.
+//   3. Tools are listed once, when servers are opened. A server that does not start, and a tool that cannot be used,
+//      are named; the others are not affected.
 
 import { ToolError } from '@drover/core/errors';
 import { bestEffort } from '@drover/core/promises';

@@ -1,13 +1,14 @@
 // The sandbox: a policy becomes a process inside which a shell waits for its script on standard input, and runs it.
 //
 // Guarantees
-//   1. A command sees system folders, toolchains and what the policy names, and no other file. It writes to its root, to
-//      its private HOME and /tmp, and to what the policy calls writable.
+//   1. A command sees system folders, toolchains and what the policy names, and no other file. It writes to its root,
+//      to its private HOME and /tmp, and to what the policy calls writable.
 //   2. It sees no process but its own, and every process it starts is gone when it ends.
 //   3. It reaches no network but the hosts that the proxy allows; without a proxy, none.
 //   4. It holds no capability, makes no namespace, and cannot call what `syscalls.ts` refuses.
 //   5. Its processes, memory, files and CPU time are bounded.
-//   6. A sandbox that does not start never runs the command: `hasSandboxStarted` tells the two apart, whatever was printed.
+//   6. A sandbox that does not start never runs the command: `hasSandboxStarted` tells the two apart, whatever was
+//      printed.
 //
 // Failure: the caller reports a sandbox that did not start as a failure of drover. It never starts the command outside.
 
@@ -139,8 +140,8 @@ export function quoteForSandboxShell(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-// A process joins its control groups before it becomes the sandbox, so that nothing it starts is outside them. When memory
-// runs out on a machine without control groups, the kernel ends a task before anything else.
+// A process joins its control groups before it becomes the sandbox, so that nothing it starts is outside them. When
+// memory runs out on a machine without control groups, the kernel ends a task before anything else.
 const PREPARE =
   '{ echo 1000 > /proc/self/oom_score_adj; } 2>/dev/null; while [ "$1" != -- ]; do echo 0 > "$1/cgroup.procs" || exit 125; shift; done; shift; exec "$@"';
 

@@ -2,7 +2,8 @@
 // only on a Mac.
 //
 // Rules further down win, so the order is: deny everything, allow what every program needs, then folders from the
-// outside in. There are no mounts: HOME and /tmp are private by their variables alone, and the real ones cannot be read.
+// outside in. There are no mounts: HOME and /tmp are private by their variables alone, and the real ones cannot be
+// read.
 
 import { type Mount, bubblewrapMounts } from './linux/bubblewrap.ts';
 import type { SandboxPolicy } from './policy.ts';

@@ -61,7 +61,9 @@ function linesOfTaskRow({ commit = '' }: TaskRow, lines: Ended['lines']): Pick<T
   return count === undefined ? {} : { lines: count };
 }
 
-/** A gate of the run that fails on its result, which may be its base. Empty where all pass, and where no task succeeded. */
+/**
+ * A gate of the run that fails on its result, which may be its base. Empty where all pass, and where no task succeeded.
+ */
 export async function failureOfRunResult(
   state: RunState,
   train: MergeTrain | undefined,

@@ -240,7 +240,9 @@ class Run {
     throw error;
   }
 
-  /** Resumed runs whose workers have started skip it, unless the base may be red: then later gates are compared with it. */
+  /**
+   * Resumed runs whose workers have started skip it, unless the base may be red: then later gates are compared with it.
+   */
   async #checkBase(train: MergeTrain, signal: AbortSignal): Promise<void> {
     if (this.#ledger.isBegun && this.#options.settings.allowRedBase !== true) return;
     try {

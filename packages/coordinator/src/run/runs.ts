@@ -45,7 +45,10 @@ export function isRunLive(home: string, id: string): boolean {
   return isJournalLocked(`${runJournalPath(home, id)}.lock`);
 }
 
-/** Only a run that is done can't, and one that came to its end with nothing left but what failed for good, or a red gate. */
+/**
+ * Only a run that is done can't, and one that came to its end with nothing left but what failed for good, or a red
+ * gate.
+ */
 export function canRunResume(state: RunState): boolean {
   const { end } = state;
   if (end === undefined) return state.settings !== undefined;

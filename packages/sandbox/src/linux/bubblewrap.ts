@@ -3,9 +3,9 @@
 // The file system begins empty. Mounts are made from the outside in, so that a private folder, a read-only one in a
 // writable one and a writable one in a read-only one all come out as the policy says.
 //
-// A folder that holds a protected path is pinned: it is mounted on itself. Otherwise a command could rename that folder,
-// and make another one in its place that nothing protects. Folders above a mount point in the private HOME or /tmp are
-// pinned too: a link in their place would lead bubblewrap out of the next box.
+// A folder that holds a protected path is pinned: it is mounted on itself. Otherwise a command could rename that
+// folder, and make another one in its place that nothing protects. Folders above a mount point in the private HOME or
+// /tmp are pinned too: a link in their place would lead bubblewrap out of the next box.
 
 import { existsSync, lstatSync, mkdirSync, renameSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -1,5 +1,5 @@
-// The smallest programs that make one system call and exit with its error number. The probe runs one inside the sandbox:
-// nothing else can tell a call that the filter refuses from one that fails for other reasons.
+// The smallest programs that make one system call and exit with its error number. The probe runs one inside the
+// sandbox: nothing else can tell a call that the filter refuses from one that fails for other reasons.
 
 import type { Architecture } from './syscalls.ts';
 

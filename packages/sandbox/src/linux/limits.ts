@@ -4,8 +4,8 @@
 // processes and the memory of a task together; of version 1 it counts the processes. Groups are made inside the one
 // drover runs in, where its controllers are delegated or its folders can be written.
 //
-// The kernel lets a group go only some time after its last process. So removing one is retried, and a group that a drover
-// left behind is removed by the next one.
+// The kernel lets a group go only some time after its last process. So removing one is retried, and a group that a
+// drover left behind is removed by the next one.
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
@@ -107,7 +107,9 @@ function unifiedControlGroup(name: string, limits: Limits): readonly string[] {
   return isMade ? [folder] : [];
 }
 
-/** Version 1 limits only the number of processes: joining a group takes milliseconds, and memory has a resource limit. */
+/**
+ * Version 1 limits only the number of processes: joining a group takes milliseconds, and memory has a resource limit.
+ */
 function separateControlGroups(name: string, limits: Limits): readonly string[] {
   const own = ownControlGroups().get('pids');
   if (own === undefined) return [];

@@ -1,7 +1,7 @@
 // System calls that the sandbox refuses, with their numbers on x64 and arm64. A table to read through.
 //
-// A refused call fails with EPERM. `clone3` and `openat2` fail with ENOSYS instead: their flags lie behind a pointer that
-// a filter cannot read, and programs fall back to `clone` and `openat`, whose flags it can.
+// A refused call fails with EPERM. `clone3` and `openat2` fail with ENOSYS instead: their flags lie behind a pointer
+// that a filter cannot read, and programs fall back to `clone` and `openat`, whose flags it can.
 
 export type Architecture = 'x64' | 'arm64';
 

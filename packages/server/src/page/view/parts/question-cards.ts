@@ -1,5 +1,6 @@
 // Permission questions: the oldest one as a card with three answers, words for the agent with a no, and the number
-// behind it. Each is answered once, and a refusal by the server is shown below it. An idle user's focus moves to a new question, not onto an answer.
+// behind it. Each is answered once, and a refusal by the server is shown below it. An idle user's focus moves to a new
+// question, not onto an answer.
 
 import type { OpenQuestion, PermissionAnswer } from '@drover/client/wire';
 import { pageErrorWords as errorWords } from '../app.ts';
