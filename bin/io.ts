@@ -41,7 +41,7 @@ export type Job = {
 };
 
 export type StopListener = {
-  /** Returns true if the cause ends a part of the work only: then the program goes on, and `stop` is not called. */
+  /** Returns true if the cause ends a part of the work only: then the program continues, and `stop` is not called. */
   readonly takes?: (cause: StopCause) => boolean;
   readonly stop: (cause: StopCause) => void;
   /** The process ends this very moment: what must not outlive it is ended here, without waiting. */

@@ -1,6 +1,6 @@
 // A chat: the user sends messages and one agent answers in turns, until the user leaves.
 //
-// An interrupted turn is no failure. Its completed work stays in the conversation, and the next message follows it.
+// An interrupted turn is not a failure. Its completed work stays in the conversation, and the next message follows it.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { DroverError, ToolError, UsageError } from '@drover/core/errors';

@@ -16,7 +16,7 @@ export type Folder = {
   readonly ignore: readonly string[];
 };
 
-/** The folder of a chat. Drover's own state, if it is in there, is none of its files. */
+/** The folder of a chat. Drover's own state, if it is in there, is excluded. */
 export function chatFolder(cwd: string, io: Io, { ignore, home }: Pick<Settings, 'ignore' | 'home'>): Folder {
   const below = relative(cwd, home);
   const isInside = below !== '' && !below.startsWith('..') && !isAbsolute(below);

@@ -81,7 +81,7 @@ async function runDemo(project: string, isKept: boolean, io: Io): Promise<number
   };
   const args = { ...untypedRunArgs(), model: model.label, workers: WORKERS, gate: [GATE], yes: true };
   const around = await openRunSurroundings(project, io);
-  // The script is part of drover, so its name is no path below the user's folder.
+  // The script is part of drover, so its name is not a path below the user's folder.
   const named = await newRunSettings(args, { goal: GOAL, tasks: undefined }, around, io);
   const settings = { ...named, model: model.label };
   const containment = await openDemoContainment(around.settings.home, io);

@@ -75,7 +75,7 @@ async function openMcpHttpWire(
 
 type Start = { readonly place: StartPlace; readonly ground: ServerGround };
 
-/** Undefined where there is no sandbox. */
+/** Undefined if there is no sandbox. */
 async function containMcpServer(
   spec: ServerSpec,
   { net, readable, writable }: StdioReach,

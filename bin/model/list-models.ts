@@ -89,7 +89,7 @@ function hasProviderKey(keyEnv: string, settings: Settings): boolean {
   try {
     return readApiKey(settings, keyEnv) !== undefined;
   } catch (error) {
-    // A value that no header can contain is no key.
+    // A value that no header can contain is not a key.
     if (error instanceof UsageError) return false;
     throw error;
   }

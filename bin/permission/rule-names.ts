@@ -8,7 +8,7 @@ import { type Effect, parsePermissionRule, type Rule } from '@drover/core/permis
 import { isToolNameForRule, TOOL_NAMES, usualToolNameOfRule } from '@drover/core/permission/tool-names';
 import { nearestKnownWord } from '@drover/documents/suggestion';
 
-/** Throws UsageError if the text is no rule, or names no tool of drover's. */
+/** Throws UsageError if the text is not a rule, or names no tool of drover's. */
 export function readPermissionRule(text: string, effect: Effect): Rule {
   const rule = readServedToolRule(text, effect);
   if (isKnownToolRule(rule)) return rule;

@@ -27,7 +27,7 @@ function replayedPart(part: AssistantPart): AnswerPart {
     case 'thinking':
       return { thinking: verbatimForScript(part.text) };
     case 'tool_call': {
-      // Arguments that were no object were unusable; the call has its recorded result anyway.
+      // Arguments that were not objects were unusable; the call has its recorded result anyway.
       const args = isJsonObject(part.args) ? part.args : {};
       return { call: { id: part.id, name: part.name, args: JSON.parse(verbatimJsonForScript(args)) as typeof args } };
     }

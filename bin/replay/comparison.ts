@@ -19,7 +19,7 @@ export async function firstReplayDifference(
   { messages, endings }: Performed,
 ): Promise<string | undefined> {
   const last = turns.at(-1);
-  // A journal may end between a call and its result; later messages are no difference.
+  // A journal may end between a call and its result; later messages are not differences.
   const isCut = last?.ending === undefined && recorded.at(-1)?.role === 'assistant';
   const replayed = isCut ? messages.slice(0, recorded.length) : messages;
   for (let at = 0; at < Math.max(recorded.length, replayed.length); at++) {

@@ -39,7 +39,7 @@ export type Containment = {
   readonly use: SandboxUse;
   /** A sentence for the user, where commands are not contained. */
   readonly notice: string | undefined;
-  /** Why there is none, where there is none to be had. */
+  /** Why there is none, if none is available. */
   readonly missing?: string;
   /** Absent where commands run in the open. */
   readonly workspaces: ((place: Outside) => Contain) | undefined;

@@ -57,7 +57,7 @@ export class Person {
     this.#shown(event.requestId).resolve();
   }
 
-  /** No question stands on the screen. */
+  /** No question is on the screen. */
   async untilUnasked(): Promise<void> {
     while (this.#standing !== undefined) await this.#standing.promise;
   }

@@ -1,4 +1,4 @@
-// Shows events as they come, and stops while a question stands on the screen.
+// Shows events as they come, and stops while a question is on the screen.
 
 import { ReaderLost, type Shown } from '@drover/core/bus';
 import { iterateInGroups } from '@drover/core/one-by-one';

@@ -1,7 +1,7 @@
 // Lines that the user types in answer to a question.
 //
 // Guarantees
-//   1. Keys typed before a question is shown are no part of its answer, also where their line was not ended.
+//   1. Keys typed before a question is shown are not part of its answer, also where their line was not ended.
 //   2. Standard input is read only while a question stands, so an editor in between gets every key.
 //
 // The terminal stays in its normal mode while it waits, so Ctrl-C is a signal as ever. It is raw only while

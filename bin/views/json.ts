@@ -10,7 +10,7 @@ const PENDING_CHARS_MAX = 64 * 1024;
 
 // Invisible to people, and obeyed by terminals: C1 controls, marks that turn text round, characters without width.
 const UNSEEN = /[\u007F-\u009F\u00AD\u061C\u180E\u200B-\u200F\u2028-\u202E\u2060-\u206F\uFEFF]/g;
-// The runners of GitHub and Azure obey ##[command] and ##vso[command] wherever they stand in a log.
+// The runners of GitHub and Azure obey ##[command] and ##vso[command] anywhere in a log.
 const COMMAND = /##(?=\w{0,16}\[)/g;
 
 /** JSON that is the same to its readers, and in which neither a terminal nor a CI log finds anything to obey. */

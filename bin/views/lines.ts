@@ -177,7 +177,7 @@ class Lines {
   words(text: string): string {
     const before = this.rest();
     const indent = this.#block === 'end' ? '  ' : '';
-    // A session that goes on has no start to tell the time from.
+    // A session that continues has no start to tell the time from.
     if (this.#block === 'nothing') this.#startedAt = Date.now();
     if (this.#block === 'nothing') this.#block = 'notes';
     return `${before}${indent}${wrapText(cleanText(text), this.#columns() - indent.length).replaceAll('\n', `\n${indent}`)}\n`;

@@ -69,12 +69,12 @@ test.each<[string, string, readonly string[]]>([
     ],
   ],
   [
-    'a budget that is none',
+    'an invalid budget',
     `${SPEC}limits: { budget: 5 }\n`,
     ['../spec.yaml:10:19: limits.budget must be text like 5usd or 200ktok (got 5)'],
   ],
   [
-    'a share that is none',
+    'an invalid share',
     `${SPEC}limits: { stopWhenFailed: 300% }\n`,
     ["../spec.yaml:10:27: '300%' is neither a share nor a count; write it like 30% or 5"],
   ],
@@ -111,7 +111,7 @@ test.each<[string, string, readonly string[]]>([
     ["../spec.yaml:5:11: '../**' leads out of the repository"],
   ],
   [
-    'a pattern that is none',
+    'an invalid pattern',
     SPEC.replace('console\\\\.', '(('),
     ['../spec.yaml:6:13: this is no regular expression: /((/m: Unterminated group'],
   ],

@@ -26,7 +26,7 @@ export class Program {
   readonly #closed: Promise<unknown>;
   #isReading = true;
 
-  /** HOME is `cwd`, so nothing of this machine's config is read. */
+  /** HOME is `cwd`, so this machine's config is not read. */
   constructor(args: readonly string[], cwd: string, { node = process.execPath, env = {} }: ProgramOptions = {}) {
     const all = { PATH: process.env['PATH'], HOME: cwd, ...env };
     this.child = spawn(node, [LAUNCHER, ...args], { cwd, env: all, stdio: ['ignore', 'pipe', 'pipe'] });

@@ -310,7 +310,7 @@ test('a failure after a conflict keeps the base of the conflict', () => {
   expect(retry?.reason).toContain('The one before failed');
 });
 
-test('a history read between two processes goes on with later records', () => {
+test('a history read between two processes continues with later records', () => {
   const story = new Story()
     .begin()
     .plan('c1', planned('a'), planned('b', 'a'), planned('c'))

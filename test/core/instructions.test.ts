@@ -36,7 +36,7 @@ test.each(ALL_ODD)('$name as a folder’s CLAUDE.md is left out', { timeout: HAN
   expect(results.map(({ output }) => output.includes('Instructions'))).toEqual([false, false]);
 });
 
-test('a CLAUDE.md that links to AGENTS.md is no problem', async () => {
+test('a CLAUDE.md that links to AGENTS.md is not a problem', async () => {
   const { run, server, cwd } = await agentOn({ answers: [{ text: 'ok' }] });
   await writeFile(join(cwd, 'AGENTS.md'), 'Use tabs.');
   await symlink('AGENTS.md', join(cwd, 'CLAUDE.md'));

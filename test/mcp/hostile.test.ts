@@ -1,4 +1,4 @@
-// A hostile MCP server: each fault is bounded and named, and the work goes on.
+// A hostile MCP server: each fault is bounded and named, and the work continues.
 
 import { expect, test } from 'vitest';
 import { call, desk, hostile, isAlive } from '../support/mcp/brokers.ts';
@@ -69,7 +69,7 @@ test('an answer of more than 10 MiB ends the connection', SLOW, async () => {
   expect((await call(line())).output).toContain('is gone: it sent a message of more than 10 MiB');
 });
 
-test('lines that are no message are skipped', SLOW, async () => {
+test('lines that are not messages are skipped', SLOW, async () => {
   const { line } = await desk([hostile('garbled')]);
   expect(await call(line())).toEqual({ output: 'through the noise' });
 });

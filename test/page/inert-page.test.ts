@@ -1,4 +1,4 @@
-// Text of models, tools and files is only text on the page: nothing of it is run, loaded or hidden.
+// Text of models, tools and files is only text on the page: none of it is run, loaded or hidden.
 
 import { expect, test } from 'vitest';
 import { inBrowser } from '../support/serve/chromium.ts';

@@ -87,7 +87,7 @@ inBrowser('signing in', (open) => {
     expect(complaints.filter((each) => !each.includes('status of 404'))).toEqual([]);
   });
 
-  test('the address with a ticket opens once, and stores nothing of it', async () => {
+  test('the address with a ticket opens once, and does not store it', async () => {
     const { url, ticket } = await empty();
     const { page } = await open(`${url}/#ticket=${ticket}`);
     await page.getByText('Nothing here yet.').waitFor();

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { proves } from '../support/proves.ts';
 import { arriving, decode, finished, readAll, readers, recording, recordings, source, type Api } from './recordings.ts';
 
-/** The part of a stream without which it is no answer. */
+/** The part of a stream without which it is not an answer. */
 const STOP: Readonly<Record<Api, RegExp>> = {
   anthropic: /"stop_reason":"\w/,
   'openai-responses': /"type":"response\.(completed|incomplete)"/,

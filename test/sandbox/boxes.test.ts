@@ -224,7 +224,7 @@ inSandbox('a sandbox started ahead', (system) => {
     expect((await runInside(here, 'echo fine')).output).toBe('fine\n');
   });
 
-  test('a command sees nothing of the previous one', async () => {
+  test('a command sees nothing from the previous one', async () => {
     const here = keptBox();
     await runInside(here, 'cd /tmp; export LEFT=1; (sleep 77 &); true');
     await waiting(here);

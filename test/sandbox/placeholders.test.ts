@@ -29,7 +29,7 @@ function exec(folder: string) {
 }
 
 inSandbox('placeholders of a session', () => {
-  test('the next session removes a killed one’s leftovers, and nothing of the user’s', async () => {
+  test('the next session removes a killed one’s leftovers, and no files of the user', async () => {
     const folder = folderWith('touch begun; sleep 60');
     const project = join(folder, 'project');
     const first = exec(folder);

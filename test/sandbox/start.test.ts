@@ -144,7 +144,7 @@ test.runIf(FOUND.works)('a state folder that cannot be created is a reason, not 
   expect(found).toMatchObject({ works: false, missing: `nothing can be kept in ${state} (ENOTDIR)` });
 });
 
-test('a program called bwrap that starts nothing is no sandbox', async () => {
+test('a program called bwrap that starts nothing is not a sandbox', async () => {
   const state = temporary();
   writeFileSync(join(state, 'bwrap'), '#!/bin/sh\ncase $1 in --version) echo bubblewrap 0.9.0;; esac\nexit 0\n', {
     mode: 0o755,
@@ -154,7 +154,7 @@ test('a program called bwrap that starts nothing is no sandbox', async () => {
   expect(found).toMatchObject({ works: false });
 });
 
-test('a program called bwrap that contains nothing is no sandbox', async () => {
+test('a program called bwrap that contains nothing is not a sandbox', async () => {
   const state = temporary();
   const program = [
     '#!/bin/bash',

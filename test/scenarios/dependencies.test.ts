@@ -168,7 +168,7 @@ test('an answer at the terminal is stored, and holds for later runs', async () =
   expect([later.code, later.stderr.includes('would lack')]).toEqual([0, false]);
 });
 
-test('a stray key is no setup command, and --setup replaces a stored answer', async () => {
+test('a stray key is not a setup command, and --setup replaces a stored answer', async () => {
   const desk = await npmProject(await RunDesk.with(IDLE, FILES));
   const asked = await desk.run(['run', 'go'], { typed: ['x', 'c', '\u001B[B', 'true ready', 'y'] });
   expect(asked.stderr).toContain("'x' cannot prepare a workspace: there is no command x");

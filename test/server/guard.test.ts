@@ -238,7 +238,7 @@ test('the names of a server are its addresses, not any name that resolves to it'
   expect(httpHostsAt('127.0.0.1', 80)).toContain('localhost');
 });
 
-test('ids of one session open nothing of another', async () => {
+test('ids of one session do not open another', async () => {
   const desk = await serveDesk(
     { answers: [{ calls: [{ name: 'shell', args: { command: 'true' } }] }, { text: 'Done.' }] },
     { asks: ['shell'] },

@@ -46,7 +46,7 @@ function pathInFileUrl(address: string): string | undefined {
 
 /** The image in a file; undefined if there is none, or it is too large. */
 async function readImageAttachment(path: string): Promise<ImagePart | undefined> {
-  // A file that cannot be opened is no image, and its path stays text.
+  // A file that cannot be opened is not an image, and its path stays text.
   // A pipe without a writer would block without O_NONBLOCK.
   const file = await bestEffort(open(path, constants.O_RDONLY | constants.O_NONBLOCK));
   if (file === undefined) return undefined;

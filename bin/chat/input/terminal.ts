@@ -218,7 +218,7 @@ export class Terminal {
     if (typeof pressed === 'object') this.#send(pressed.send);
   }
 
-  /** Returns true if the key is no key for the editor. */
+  /** Returns true if the key is not a key for the editor. */
   #pressAtRest(key: Key, wasWarned: boolean): boolean {
     if (this.#editor.searchNote !== undefined) return false;
     if (isCtrlKey(key, 'd') && this.#editor.isEmpty) {

@@ -1,4 +1,4 @@
-// Stops of a run that a chat has started: the first Ctrl-C ends the run early, and the chat goes on.
+// Stops of a run that a chat has started: the first Ctrl-C ends the run early, and the chat continues.
 
 import type { Io, StopCause, StopListener } from '../../io.ts';
 

@@ -1,8 +1,8 @@
 // The plan screen: draws the plan, and reads the keys that answer it.
 //
 // Guarantees
-//   1. Keys typed before the screen appears never answer it. Keys that arrive together are no answer either: they were
-//      pasted, or typed ahead.
+//   1. Keys typed before the screen appears never answer it. Keys that arrive together are not an answer either: they
+//      were pasted, or typed ahead.
 //   2. The terminal is in raw mode only while the screen is shown. Ctrl-C, Ctrl-Z and Ctrl-\ send their signals.
 
 import { setImmediate as immediate } from 'node:timers/promises';

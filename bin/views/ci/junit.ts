@@ -69,7 +69,7 @@ function junitAttribute(words: string): string {
   return escapeXml(cleanText(words).replaceAll(/\s+/g, ' ')).replaceAll('"', '&quot;');
 }
 
-/** `>` too, for the sake of `]]>`, which may not stand in text. */
+/** `>` too, for the sake of `]]>`, which may not appear in text. */
 function escapeXml(words: string): string {
   return words
     .toWellFormed()

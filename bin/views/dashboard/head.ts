@@ -8,7 +8,7 @@ import type { Canvas } from './frame.ts';
 
 const FAILED: ReadonlySet<TaskState> = new Set(['failed', 'conflict', 'gate_failed']);
 
-/** As many figures as fit, the most important first; in fewer words where there is little room. */
+/** As many figures as fit, the most important first; in fewer words in narrow places. */
 export function dashboardFiguresLine(state: RunState, { columns, now }: Pick<Canvas, 'columns' | 'now'>): string {
   const eta = state.etaMs(now);
   const time = [

@@ -2,7 +2,7 @@
 //
 // Guarantees
 //   1. A question is answered only by a key that was read after the question was drawn. Keys that arrive together
-//      with others are no answer.
+//      with others are not answers.
 //   2. Stopping the run and cancelling a task ask first. The bottom line says why the run refuses something.
 //   3. The selection stays on its task when the order of the rows changes.
 

@@ -26,7 +26,7 @@ export class RunList {
       renderer: DashboardRenderer,
       rendererOptions: drawing,
       registerSignalListeners: false, // drover has its own
-      exitOnError: false, // other tasks go on when one fails
+      exitOnError: false, // other tasks continue when one fails
     });
   }
 

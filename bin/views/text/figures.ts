@@ -10,7 +10,7 @@ export function durationText(ms: number): string {
   return `${Math.floor(seconds / 60)} m ${String(seconds % 60).padStart(2, '0')} s`;
 }
 
-/** 42s, 4m12s, 1h02m: for where there is little room. */
+/** 42s, 4m12s, 1h02m: for narrow places. */
 export function shortDurationText(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   if (seconds < 60) return `${seconds}s`;
@@ -81,7 +81,7 @@ export function dollarsText(cost: number): string {
   return `$${cost.toFixed(cost >= 1 ? 2 : 4)}`;
 }
 
-/** 950, 12.4k, 1.2M: for where there is little room. */
+/** 950, 12.4k, 1.2M: for narrow places. */
 export function shortCountText(number: number): string {
   if (number < 1_000) return String(number);
   if (number < 999_950) return `${(number / 1_000).toFixed(1).replace('.0', '')}k`;

@@ -8,7 +8,7 @@
 import { createRequire } from 'node:module';
 import type { Io, Output } from '../../io.ts';
 
-// A sequence longer than this is no sequence but text behind a stray ESC.
+// A sequence longer than this is not a sequence but text behind a stray ESC.
 const SEQUENCE_CHARS_MAX = 4_096;
 
 const BIDI = /[\u200E\u200F\u202A-\u202E\u2066-\u2069]/;

@@ -44,7 +44,7 @@ export function readFrontMatter(text: string, file: string): FrontMatter | { rea
   };
 }
 
-/** The text of a field on one line; undefined if it is missing or is no text. */
+/** The text of a field on one line; undefined if it is missing or is not text. */
 export function frontMatterText({ fields }: FrontMatter, key: string): string | undefined {
   const value = fields.get(key)?.value;
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);

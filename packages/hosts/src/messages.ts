@@ -35,7 +35,7 @@ export type Order = {
   readonly base: string;
   /** The commit with the files that an earlier host had reported. */
   readonly checkpoint?: string;
-  /** The workspace that the host kept for this attempt, if it still has one, goes on as it is. */
+  /** The workspace that the host kept for this attempt, if it still has one, is resumed as it is. */
   readonly goesOn: boolean;
   readonly setup: readonly string[];
   readonly sandbox: SandboxMode;

@@ -73,7 +73,7 @@ export type NetworkEvent = {
 /** A host that works for a run. */
 export type HostName = { readonly id: string; readonly name: string };
 
-/** Where an attempt stands on its way to a host, and on it. */
+/** The progress of an attempt on its way to a host, and there. */
 type PlacementState =
   | { readonly state: 'queued' } // durable before any host can take it
   | { readonly state: 'accepted'; readonly host: HostName; readonly workspace: string }

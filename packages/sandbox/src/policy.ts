@@ -58,11 +58,11 @@ export type SandboxPolicy = {
   readonly hidden: readonly string[];
   /** Holds the private `home` and `tmp`, which live as long as the task or the session. */
   readonly folder: string;
-  /** The proxy outside, on a Unix socket, and what it allows; absent where there is no network. */
+  /** The proxy outside, on a Unix socket, and what it allows; absent if there is no network. */
   readonly proxy?: { readonly socket: string; readonly rules: readonly HostRule[] };
   /** Folders whose programs are never run outside: commands may write there. */
   readonly distrusted?: readonly string[];
-  /** Folders of control groups that commands join; empty where there are none to be had. */
+  /** Folders of control groups that commands join; empty if none are available. */
   readonly groups: readonly string[];
 };
 

@@ -124,7 +124,7 @@ function sandboxPathWith(path: string, node: string): string {
   return [...folders, ...(folders.includes(folder) ? [] : [folder])].join(':');
 }
 
-// The relay is ready before the command begins, so that its first connection is not refused. It is no child of the
+// The relay is ready before the command begins, so that its first connection is not refused. It is not a child of the
 // shell, so that a plain `wait` in a script does not wait for it.
 function relaySandboxProxy({ proxy, system }: SandboxPolicy): string {
   if (proxy === undefined) return '';

@@ -35,7 +35,7 @@ export async function readTrustApprovals(home: string): Promise<(entry: ProjectE
   };
 }
 
-/** Why an approval that the user may remember does not count; undefined where there is none to remember. */
+/** Why an approval that the user may remember does not count; undefined if there is none to remember. */
 export function whyNotTrusted(approval: Approval): string | undefined {
   switch (approval) {
     case 'elsewhere':

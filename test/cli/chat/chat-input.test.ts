@@ -66,7 +66,7 @@ test('output of a ! command and a note of /undo reach the model after /model too
   ]);
 });
 
-test('an address of another machine and a pipe are no images, and stay text', async () => {
+test('an address of another machine and a pipe are not images, and stay text', async () => {
   const desk = await ChatDesk.with(YES);
   execFileSync('mkfifo', [join(desk.cwd, 'pipe.png')]);
   const chat = desk.chat(['--model', 'anthropic/any']);

@@ -50,7 +50,7 @@ function handingOver(tasks: Parameters<typeof planned>[0] = TASKS): Script {
 
 const TASKS = { alpha: { answers: [writes('made.txt', 'made\n'), submits('I made it.')] } };
 
-/** The worker waits in a command until the test lets it go on. */
+/** The worker waits in a command until the test lets it continue. */
 function waitingDesk(): Promise<RunDesk> {
   return deskWith((folder) =>
     handingOver({ alpha: { answers: [waitsFor(folder, 'go'), writes('made.txt', 'made\n'), submits('I made it.')] } }),
@@ -98,7 +98,7 @@ test('/run hands the conversation to a run, and its report comes back', async ()
   expect(shown.stdout).toContain('1 of 1 task landed');
 });
 
-test('Ctrl-C ends the run of a chat, the chat goes on, and the run can be resumed', async () => {
+test('Ctrl-C ends the run of a chat, the chat continues, and the run can be resumed', async () => {
   const desk = await waitingDesk();
   const chat = chatAt(desk, ['--yes']);
   await chat.says('look at the parser');

@@ -92,7 +92,7 @@ export class OperatedRun {
     return (await this.terminal.screen()).find((line) => line.includes(` ${task} `)) ?? '';
   }
 
-  /** Lets calls of `waitsFor` go on. */
+  /** Lets calls of `waitsFor` continue. */
   async allow(name: string): Promise<void> {
     await writeFile(join(this.desk.folder, name), '');
   }
@@ -104,7 +104,7 @@ export class OperatedRun {
   }
 }
 
-/** A command that runs until the test allows it to go on. It is asked about, unless --yes allows it. */
+/** A command that runs until the test allows it to continue. It is asked about, unless --yes allows it. */
 export function waitsFor(folder: string, name: string): Answer {
   return calls('shell', { command: `until [ -e '${join(folder, name)}' ]; do sleep 0.05; done; echo went on` });
 }

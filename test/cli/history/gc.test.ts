@@ -95,7 +95,7 @@ test('gc keeps work, and its run, if the user’s repository does not hold it', 
   expect((await desk.drover(['resume', run])).stderr).toContain('has ended');
 });
 
-test('gc removes nothing of a run that is live or resumable', async () => {
+test('gc does not remove data of a run that is live or resumable', async () => {
   const { desk, run } = await deskAfterRun();
   const lock = Lock.take(`${runJournalPath(desk.home, run)}.lock`);
   const { code, stdout } = await desk.drover(['gc', '--older-than', '0h', '--yes', '--json']);

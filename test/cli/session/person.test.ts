@@ -97,7 +97,7 @@ test('keys typed before a question are not part of its answer', async () => {
   const answer = person.choose(WORDS, CHOICES, new AbortController().signal);
   await expect.poll(screen, { timeout: 20_000 }).toBe(WORDS);
   press('\n');
-  // An empty line is no answer, so drover asks again.
+  // An empty line is not an answer, so drover asks again.
   await expect.poll(screen, { timeout: 20_000 }).toBe(WORDS + WORDS);
   type('n');
   expect(await answer).toBe('no');

@@ -22,7 +22,7 @@ test.each([
   ['30m1h', "'30m1h' is not a duration; write it like 500ms, 90s, 30m or 1h30m"],
   ['0s', "'0s' is no time at all; write it like 500ms, 90s, 30m or 1h30m"],
   ['600h', "'600h' is too long; the longest is 24 days"],
-])('%j is no duration', (text, sentence) => {
+])('%j is not a duration', (text, sentence) => {
   expect(() => parseDuration(text)).toThrow(sentence);
 });
 
@@ -42,11 +42,11 @@ test.each([
   ['1e3usd', "'1e3usd' is not a budget; write it like 5usd, 0.50usd, 200ktok or 1mtok"],
   ['0usd', "'0usd' buys nothing; write it like 5usd, 0.50usd, 200ktok or 1mtok"],
   [`${'9'.repeat(30)}tok`, `'${'9'.repeat(30)}tok' is too large; write it like 5usd, 0.50usd, 200ktok or 1mtok`],
-])('%j is no budget', (text, sentence) => {
+])('%j is not a budget', (text, sentence) => {
   expect(() => parseBudget(text)).toThrow(sentence);
 });
 
-test.each(['', '1.5', '0x10', '-1', '11', ' 3'])('%j is no count from 1 to 10', (text) => {
+test.each(['', '1.5', '0x10', '-1', '11', ' 3'])('%j is not a count from 1 to 10', (text) => {
   expect(() => parseCount(text, 1, 10)).toThrow(`'${text}' is not a whole number from 1 to 10`);
 });
 

@@ -109,7 +109,7 @@ const KIND: Readonly<Record<string, string>> = {
   '.codex/agents/tester.toml': 'agent',
 };
 
-test('folders of the user in HOME and the state folder of drover are no project', async () => {
+test('folders of the user in HOME and the state folder of drover are not projects', async () => {
   const project = await StrangeProject.with({});
   await project.write(FILES, project.user);
   const given = { cwd: project.user, env: { DROVER_HOME: join(project.user, '.drover') } };

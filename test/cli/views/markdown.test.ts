@@ -89,7 +89,7 @@ test('half a table is live as far as it came, and stays only when it is whole', 
   expect(stream.end()).toEqual(['', 'Next']);
 });
 
-test('a table wraps its cells to the width, and becomes records where there is no room', async () => {
+test('a table wraps its cells to the width, and becomes records if there is no room', async () => {
   const table = '| a | b |\n|---|---|\n| x | some words that are long |\n';
   const narrow = await rendered(table, { columns: 20 });
   expect(narrow.every((row) => row.length <= 20)).toBe(true);

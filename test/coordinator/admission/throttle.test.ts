@@ -243,7 +243,7 @@ test('cached tokens count only if the provider counts them', async () => {
   ]).toEqual([3, 1]);
 });
 
-test('a lane is a provider, a key and a model, and reveals nothing of the key', () => {
+test('a lane is a provider, a key and a model, and does not reveal the key', () => {
   const account = { provider: 'anthropic', baseUrl: 'https://api.example', apiKey: 'sk-secret', model: 'm' };
   const keys = [account, { ...account, apiKey: 'sk-other' }, { ...account, model: 'n' }].map(throttleLaneKey);
   expect(new Set(keys).size).toBe(3);

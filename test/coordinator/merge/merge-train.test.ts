@@ -144,7 +144,7 @@ describe('conflicts', () => {
     expect(subjects(it.head)).toEqual(['Do a', 'Do c', 'Do b', 'Do after-b', 'Do after-that']);
   });
 
-  test('a conflict with a task that does not land is no conflict', async () => {
+  test('a conflict with a task that does not land is not a conflict', async () => {
     const { work, train, files } = await yard();
     const { train: it } = train({ gates: ['! grep -q BAD a.txt'] });
     it.expect(planned('bad', 'good'));

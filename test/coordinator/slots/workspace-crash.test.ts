@@ -71,7 +71,7 @@ test('the next attempt takes the slot of the previous one, which is gone for goo
   expect(await (await user.slots()).again({ task: 'task', attempt: 1 })).toBeUndefined();
 });
 
-test('a slot has no owner during a move, so a partial move is no workspace', async () => {
+test('a slot has no owner during a move, so a partial move is not a workspace', async () => {
   const user = await userRepository();
   const { head } = await user.open();
   const first = await user.slots();

@@ -39,7 +39,7 @@ test('a dollar budget ends the turn before it is exceeded', async () => {
   expect(server.requests.length).toBeGreaterThan(1);
 });
 
-test('retries are no progress: an agent that only retries is idle', async () => {
+test('retries are not progress: an agent that only retries is idle', async () => {
   const { run } = await agentOn(
     { answers: [], otherwise: { fault: { fault: 'status', status: 503 } } },
     {

@@ -27,7 +27,7 @@ test('two calls in turn count as repeats, too', async () => {
   expect((await run('go')).result.outcome).toMatchObject({ failure: { kind: 'call.repeated' } });
 });
 
-test('an agent that is no worker may repeat calls', async () => {
+test('an agent that is not a worker may repeat calls', async () => {
   const { run } = await agentOn({ answers: [...Array(12).fill(reading('gone.txt')), { text: 'ok' }] });
   expect((await run('go')).result.outcome).toEqual({ status: 'done' });
 });

@@ -47,7 +47,7 @@ test.each(calls)('%s: %j', (dialect, text) => {
   expect(textFormCall(text, TOOLS, 'stop')?.dialect).toBe(dialect);
 });
 
-test.each(calls)('%s with a name that is no tool is an answer: %j', (_, text) => {
+test.each(calls)('%s with a name that is not a tool is an answer: %j', (_, text) => {
   expect(textFormCall(text, ['unrelated'], 'tool_calls')).toBeUndefined();
 });
 
@@ -64,7 +64,7 @@ test.each([
   '```\n<tool_call>\n{"name": "read"}', // an unclosed fence
   '<｜tool▁call▁begin｜>function<｜tool▁sep｜>read', // without arguments
   '',
-])('an ordinary answer is no call: %j', (text) => {
+])('an ordinary answer is not a call: %j', (text) => {
   expect(textFormCall(text, TOOLS, 'stop')).toBeUndefined();
 });
 

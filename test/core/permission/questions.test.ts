@@ -140,7 +140,7 @@ test.each([
   [shell, 'a;b;c;d;e', undefined],
   [toolNamed('write', 'write'), "src/it's.ts", String.raw`--allow 'write(src/it'\''s.ts)'`],
   [toolNamed('deploy', 'run'), '', "--allow 'deploy'"],
-])('with no terminal to ask on, the answer is no with a hint: %#', async (tool, subject, flag) => {
+])('with no terminal to ask on, the answer is no, with a hint: %#', async (tool, subject, flag) => {
   const questions = new Questions(undefined);
   expect(await questions.ask(question('a', subject, tool), never)).toEqual({
     allowed: false,

@@ -48,7 +48,7 @@ test('text that a discarded attempt held back is never shown', () => {
   ).toHaveLength(2);
 });
 
-test('an answer cut off inside a secret shows nothing of the secret', () => {
+test('an answer cut off inside a secret does not show any of the secret', () => {
   const text = `It is ${SECRET.slice(0, 9)}`;
   const message = { role: 'assistant', content: [{ type: 'text', text }], stop: 'aborted', usage: NO_USAGE } as const;
   const shown = passing()(

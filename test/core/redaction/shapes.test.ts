@@ -58,7 +58,7 @@ test('a word joined to the front of base64 does not hide its content', () => {
   );
 });
 
-test('binary bytes are no secret, whatever they look like', () => {
+test('binary bytes are not secrets, whatever they look like', () => {
   const base64 = Buffer.from('a://b\u00ff:\u00fe\u00fd\u00fc@c', 'latin1').toString('base64');
   expect(redactor.text(base64)).toBe(base64);
 });

@@ -46,7 +46,7 @@ test.runIf(process.platform === 'linux')('a held folder stays the same one when 
   expect([existsSync(join(cwd, 'moved', 'new.txt')), readdirSync(outside)]).toEqual([true, ['secret.txt']]);
 });
 
-test.runIf(process.platform === 'linux')('a link put in the place of a file is no file to replace', async () => {
+test.runIf(process.platform === 'linux')('a link put in the place of a file is not a file to replace', async () => {
   const { cwd, outside } = await withOutside();
   symlinkSync(join(outside, 'secret.txt'), join(cwd, 'link.txt'));
   const place = { real: join(cwd, 'link.txt'), shown: 'link.txt' };

@@ -119,7 +119,7 @@ test('a cut-off answer keeps its marked text and loses the calls it announced', 
   ]);
 });
 
-test('single-line events stand between the others', () => {
+test('single-line events appear between the others', () => {
   const failure = { kind: 'provider.garbled', message: 'cut off' } as const;
   const seen = listed(
     { type: 'throttle_wait', waitMs: 1_250, reason: 'input tokens' },

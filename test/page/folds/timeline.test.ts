@@ -97,7 +97,7 @@ test('a wait for the user is a bar from the question to its answer', () => {
   expect(bars(made)).toEqual(['wait Asks: shell: make: 0–500 held']);
 });
 
-test('a question that was never sent is no step, and one open at the end is bad', () => {
+test('a question that was never sent is not a step, and one open at the end is bad', () => {
   expect(bars(lane([0, user], [10, { type: 'cancelled' }]))).toEqual([]);
   expect(bars(lane([0, starts('a')], [10, { type: 'cancelled' }]))).toEqual(['call a: 0–10 bad']);
 });

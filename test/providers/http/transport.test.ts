@@ -61,14 +61,14 @@ describe.each(apis)('%s', (api) => {
     });
   });
 
-  test('says that a page is no answer', async () => {
+  test('says that a page is not an answer', async () => {
     const server = await loopback((response) => sends(response, '\n<!doctype html><title>Log in</title>', 'text/html'));
     await expect(ask(providerAt(server.url, api))).rejects.toMatchObject({
       failure: { kind: 'provider.rejected', message: 'HTTP 200 with an HTML page instead of an answer' },
     });
   });
 
-  test('says that other JSON is no answer', async () => {
+  test('says that other JSON is not an answer', async () => {
     const server = await loopback((response) => sends(response, '{"hello": "world"}', 'application/json'));
     await expect(ask(providerAt(server.url, api))).rejects.toMatchObject({ failure: { kind: 'provider.garbled' } });
   });
@@ -236,7 +236,7 @@ describe('connections', () => {
     });
   });
 
-  test('that break before the stop reason are no answer', async () => {
+  test('that break before the stop reason are not answers', async () => {
     const server = await loopback((response) => {
       response.writeHead(200).write(TEXT.subarray(0, 400));
       setTimeout(() => response.destroy(), 20);

@@ -297,7 +297,7 @@ test.each([
   expect([status, at(json, 'error.message')]).toEqual([400, `The request body is not valid JSON: ${message}`]);
 });
 
-test.each(['\\ud83d\\udc11', '\\\\ud83d', '🐑'])('%s is no lone surrogate', async (escape) => {
+test.each(['\\ud83d\\udc11', '\\\\ud83d', '🐑'])('%s is not a lone surrogate', async (escape) => {
   const { server } = await stage({ answers: [{ text: 'fine' }] });
   const body = `{"model":"m","max_tokens":99,"messages":[{"role":"user","content":"oh ${escape} no"}]}`;
   expect((await post(server, 'anthropic', body)).status).toBe(200);

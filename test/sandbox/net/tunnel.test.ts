@@ -152,7 +152,7 @@ test('a large transfer arrives whole after the sender has closed', async () => {
   expect((await readAll(socket)).length).toBe(bytes.length);
 });
 
-test('a reset of the target closes the tunnel, and the proxy goes on', async () => {
+test('a reset of the target closes the tunnel, and the proxy continues', async () => {
   const port = await tcpSite((remote) => void remote.once('data', () => remote.resetAndDestroy()));
   const proxy = await proxyFixture({ rules: [`127.0.0.1:${port}`] });
   const socket = await tunnel(proxy, `127.0.0.1:${port}`);

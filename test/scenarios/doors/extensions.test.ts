@@ -101,7 +101,7 @@ test('an unknown agent in a plan file is an error before anything is spent', asy
   expect(desk.server.requests).toEqual([]);
 });
 
-test('the planner hears about an unknown agent, and plans again', async () => {
+test('the planner is told about an unknown agent, and plans again', async () => {
   const task = (agent: string) => ({ id: 'a', title: 'a', prompt: 'x', agent });
   const desk = await RunDesk.with({
     order: 'conversation',

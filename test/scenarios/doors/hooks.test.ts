@@ -106,7 +106,7 @@ test('a hook before the merge is a gate; one before the delivery holds the work'
   expect(statuses(delivery.ran.end)).toEqual({ a: 'landed' });
 });
 
-test('a hook that hangs or fails is ended and named, and the run goes on', async () => {
+test('a hook that hangs or fails is ended and named, and the run continues', async () => {
   const { ran } = await withHooks(
     `hooks:\n  - { at: before task, run: "sleep 600", timeout: 200ms }\n  - { at: before task, run: "yes | head -c 300000 >&2; exit 1" }\n`,
   );

@@ -59,7 +59,7 @@ test('models prints tables that fit the terminal, and says what to do without a 
   expect(stdout.split('\n').filter((line) => line.length > 60)).toEqual([]);
 });
 
-test('models marks the default, and shows a role that nobody can read as unknown', async () => {
+test('models marks the default, and shows a role that is unreadable as unknown', async () => {
   const cwd = await withConfig('models: { work: nobody/knows }\n');
   const { stdout } = await drover(['models'], { cwd, env: { OPENAI_API_KEY: 'k' } });
   expect(stdout).toMatch(/openai\/gpt-5 .*\$1\.25 in, \$10 out .*default\n/);

@@ -30,7 +30,7 @@ const run = (desk: RunDesk, ...flags: readonly string[]) =>
   desk.run(['run', 'go', '--yes', ...flags], { env: { XDG_CONFIG_HOME: join(desk.folder, 'config') } });
 const models = ({ server }: RunDesk) => server.requests.map(({ body }) => (body as { model: string }).model);
 
-test('a review reads what landed, and the coordinator hears what it found', async () => {
+test('a review reads what landed, and the coordinator learns what it found', async () => {
   const desk = await deskWith('models: { review: openai/critic }\n', { one: ONE });
   const { code, end, events } = await run(desk);
   expect([code, statuses(end)]).toEqual([0, { one: 'landed', review: 'done' }]);

@@ -179,7 +179,7 @@ test('no event of an attempt arrives after its end', async () => {
   expect(run.told.length).toBe(told);
 });
 
-test('a reused thread sends nothing of its previous task', async () => {
+test('a reused thread sends nothing from its previous task', async () => {
   const script = shell('cat note.txt; touch note.txt; pwd');
   const [first, second] = [await rehearsal(script), await rehearsal(script)];
   const single = poolOf({ threadsMax: 1 });

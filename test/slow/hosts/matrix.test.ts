@@ -30,7 +30,7 @@ withRedis('faults of a run on hosts', () => {
     await scene.expectWhole(run, { hosts: ['alpha', 'beta'] }, [beta]);
   });
 
-  test('a killed coordinator: the resumed one goes on with the hosts', async () => {
+  test('a killed coordinator: the resumed one continues with the hosts', async () => {
     const scene = await Scene.open();
     const alpha = await scene.hosts.host('alpha');
     const killed = scene.hosts.program(['run', 'the goal']);

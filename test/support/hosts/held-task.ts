@@ -1,4 +1,4 @@
-// A task that stops in the middle of its third call, until the test lets it go on. Its run is a process of its own.
+// A task that stops in the middle of its third call, until the test lets it continue. Its run is a process of its own.
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -8,7 +8,7 @@
 //
 // Guarantees
 //   1. Everything that the attempt told is durable before its history is read.
-//   2. A request under way is not repeated: the run goes on reading the answer, and the next place gets it when
+//   2. A request under way is not repeated: the run keeps reading the answer, and the next place gets it when
 //      it asks for the same thing (held-answer.ts).
 //   3. A place that blames the attempt tells an outcome, so moves end: each of them follows the end of another attempt,
 //      or leads to a place of its own, whose loss names the attempt.

@@ -93,7 +93,7 @@ export class RunControl {
     return start(chosen);
   }
 
-  /** While paused, no attempt starts; those at work go on. */
+  /** While paused, no attempt starts; those at work continue. */
   pause(isPaused: boolean): Refused {
     if (this.#run === undefined) return 'the run is not at work';
     if (isPaused === this.isPaused) return undefined;

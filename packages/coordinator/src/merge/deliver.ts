@@ -1,7 +1,7 @@
 // Delivery: how the user gets what has landed.
 //
 //   branch  the user's repository gets the branch, and one for each task that did not land but has work.
-//   merge   the user's branch, index and files go on to it; only if they are as they were when the run began.
+//   merge   the user's branch, index and files move to it; only if they are as they were when the run began.
 //   patch   files beside the repository, which isn't written at all.
 //
 // Doing it twice is harmless, so a run that was interrupted in it does it again. Nothing is ever deleted

@@ -1,4 +1,4 @@
-// The user's own checkout, written on their request only: their branch, index and files go on to what was merged.
+// The user's own checkout, written on their request only: their branch, index and files move to what was merged.
 //
 // Here the user's own git config holds, which drover's git otherwise leaves out: line ends and filters such
 // as LFS decide how a file lies in their checkout, and without them all of it would look changed afterwards.

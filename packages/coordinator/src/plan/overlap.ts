@@ -49,7 +49,7 @@ function pushPlanOverlap(map: Map<string, number[]>, key: string, at: number): v
 
 function patternOfPlannedFiles(pattern: string): Pattern {
   const normal = pattern.replace(/^\.\//, '').replace(/\/+$/, '');
-  // Brackets are no wildcard here: folders named [id] are more common in plans than character classes.
+  // Brackets are not wildcards here: folders named [id] are more common in plans than character classes.
   const wildcard = normal.search(/[*?{]/);
   return wildcard === -1 ? { path: normal, isWhole: true } : { path: normal.slice(0, wildcard), isWhole: false };
 }

@@ -1,4 +1,4 @@
-// The coordinator: an agent that looks, submits a plan, hears what became of it, and answers.
+// The coordinator: an agent that looks, submits a plan, learns the result, and answers.
 //
 // Carrying out the plan is the execution of its submit_plan call, which stays open meanwhile: waiting
 // costs no tokens, and a further plan for what failed is just another call. A plan that makes no sense
@@ -142,7 +142,7 @@ export async function runPlanningOnly(
   const enough = new AbortController();
   let found: readonly PlannedTask[] | undefined;
   const { session } = planning;
-  // The plan ends the conversation early, which is no failure.
+  // The plan ends the conversation early, which is not a failure.
   const outlet: Outlet = {
     emit: (event, place) => (found === undefined ? session.outlet?.emit(event, place) : undefined),
     settled: async () => session.outlet?.settled(),

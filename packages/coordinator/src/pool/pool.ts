@@ -3,7 +3,7 @@
 // Guarantees
 //   1. At most `threadsMax` threads have attempts, each at most its share of `workersMax`. More attempts wait.
 //   2. A thread that throws, exits, runs out of heap or gives no sign of life is gone for good. The attempt that ended
-//      it fails with `worker.lost`: what it had open is closed, and nothing of it arrives later.
+//      it fails with `worker.lost`: what it had open is closed, and its later messages are dropped.
 //   3. The other attempts of that thread are displaced: the caller resumes them. If it is unknown which attempt ended
 //      the thread, each resumes in a thread of its own, so that the next loss names the culprit. Those threads come on
 //      top of `threadsMax`, so that no other attempt waits for suspects.
@@ -29,7 +29,7 @@ export type PoolOptions = {
   readonly entry: URL | string; // the file whose `work` a thread runs
   readonly threadsMax: number;
   readonly workersMax?: number; // attempts at work at once; default: one in each thread
-  readonly launcher?: LauncherAddress; // absent where there is none
+  readonly launcher?: LauncherAddress; // absent if there is none
   readonly heapMb?: number; // of one thread
   readonly graceMs?: number; // for a task that is asked to stop
   readonly silentMs?: number; // after which a thread that is busy and gives no sign of life is taken for lost

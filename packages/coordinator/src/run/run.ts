@@ -144,7 +144,7 @@ class Run {
     const looking = fingerprintRepository(repository, env);
     handled(looking); // awaited below
     slots.reclaim(({ task, attempt }) => isAttemptKeptInLedger(this.#ledger.task(task), attempt));
-    // Attempts that were cut off go on in those they have.
+    // Attempts that were cut off resume in those they have.
     const open = [...this.#ledger.tasks.values()].filter(({ step }) => step.at === 'attempting').length;
     slots.prepare(Math.max(1, (this.#options.workspaces === undefined ? settings.workers : 0) - open));
     const before = await looking;

@@ -29,7 +29,7 @@ export type RunRow = {
   readonly cost?: number; // US dollars; absent where the price is not known
   /** `open`: it has begun and not ended; `damaged`: the journal can't be read to its end. */
   readonly state: RecordedRunEnd['outcome'] | 'open' | 'empty' | 'damaged' | 'newer';
-  /** Something is left to do that going on would do. */
+  /** A resume would have something to do. */
   readonly canGoOn: boolean;
   /** A plan was submitted, and its question not answered: resume asks again. */
   readonly awaitsApproval: boolean;

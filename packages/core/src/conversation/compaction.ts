@@ -122,7 +122,7 @@ function summaryCutOfConversation(messages: readonly Message[], at: number): Cut
 /** Returns positions after the task that separate no call from its result. The last one is the end. */
 function conversationCutPoints(messages: readonly Message[]): readonly number[] {
   const points: number[] = [messages.length];
-  let isFree = true; // no result stands between here and the next answer
+  let isFree = true; // no result is between here and the next answer
   for (let at = messages.length - 1; at > taskInConversation(messages); at--) {
     const role = messages[at]?.role;
     if (role === 'tool') isFree = false;

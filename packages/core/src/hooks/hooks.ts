@@ -15,7 +15,7 @@ export type HookFacts = {
 };
 
 export type HookResult = {
-  /** The words of the hook that blocks; undefined if all go on. */
+  /** The words of the hook that blocks; undefined if none blocks. */
   readonly block?: string;
   /** Hooks that failed, timed out or could not run. */
   readonly warnings: readonly string[];

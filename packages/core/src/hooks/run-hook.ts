@@ -1,8 +1,8 @@
 // Runs one hook: its input is JSON on standard input, and its exit code is the answer.
 //
 // Guarantees
-//   1. Exit code 0 goes on, 2 blocks with standard error as the reason. Any other end, a timeout too, is a problem
-//      that names the hook, and blocks nothing.
+//   1. Exit code 0 lets the call continue, 2 blocks it with standard error as the reason. Any other end, a timeout too,
+//      is a problem that names the hook, and blocks nothing.
 //   2. A hook of a project runs only inside a sandbox; without one it does not run.
 //   3. Output is bounded, and every process of the hook ends with it.
 

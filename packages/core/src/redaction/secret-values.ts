@@ -19,7 +19,8 @@ const BENIGN_ENDING =
   /_(?:FILE|PATH|DIR|NAME|ID|TYPE|TTL|URL|URI|ENDPOINT|HOST|REGION|LENGTH|LIMIT|EXPIRY|EXPIRES|TIMEOUT|ENABLED)$/i;
 // Public by purpose, although their names suggest otherwise.
 const PUBLIC_NAME = /(?:PUBLIC_KEY|PUBLISHABLE_KEY|SSH_KEY_TYPE|GPG_KEY|HOST_KEY)$/i;
-// A path to a secret is no secret. Base64 may begin with a slash too, so a path needs a file ending or a common folder.
+// A path to a secret is not a secret. Base64 may begin with a slash too, so a path needs a file ending or a common
+// folder.
 const FILE_PATH =
   /^(?:~|\.{0,2})?\/(?:[^/\n]*\/)*[^/\n]*\.[A-Za-z0-9]{1,8}$|^[A-Za-z]:\\|^(?:~|\.{1,2}|\/(?:home|Users|root|etc|var|opt|usr|tmp|run|mnt|srv|private|workspace|app))\/[\w./ @-]+$/;
 

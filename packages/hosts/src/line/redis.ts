@@ -147,7 +147,7 @@ export function redisAddressWithoutPassword(url: string): string {
   return shown.href.replace(/\/$/, '');
 }
 
-/** Throws UsageError for an address that is none of Redis. */
+/** Throws UsageError for an invalid address of Redis. */
 function parseRedisAddress(url: string): string {
   if (!URL.canParse(url) || !/^(rediss?|unix):$/.test(new URL(url).protocol))
     throw new UsageError(`'${url.replace(/\/\/.*@/, '//')}' is not an address of Redis: write redis://host:6379`);

@@ -125,7 +125,7 @@ export class Fleet {
     if (why !== undefined) this.#mailbox.note(line.peer, { type: 'closed', line: line.id, why } satisfies Note);
   }
 
-  /** Ends with nothing of this run left in Redis. `isOver`: hosts need not keep workspaces for a resume. */
+  /** Ends with no keys of this run left in Redis. `isOver`: hosts need not keep workspaces for a resume. */
   async close(isOver: boolean): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
     const hosts = await this.look();

@@ -4,7 +4,7 @@
 //   1. A placement with an older epoch than one that this host has seen for the attempt is refused.
 //   2. Without a confirmed lease for 15 s, the host ends the attempts of that coordinator and their processes, and
 //      keeps their workspaces.
-//   3. `close` ends everything and leaves nothing of this host in Redis.
+//   3. `close` ends everything and leaves no keys of this host in Redis.
 
 import { statfs } from 'node:fs/promises';
 import { hostname } from 'node:os';

@@ -31,7 +31,7 @@ export class CleanedWire implements Wire {
   readonly setSupportedProtocolVersions?: (versions: string[]) => void;
   /** Lists as they were read, in the order of their pages. */
   readonly lists: Listed[] = [];
-  /** Outputs of calls, by a number that stands in their place. */
+  /** Outputs of calls, by a number that replaces them. */
   readonly #outputs = new Map<number, ToolOutput>();
   readonly #inner: Wire;
   readonly #asked = new Map<Json, Method>();

@@ -1,4 +1,4 @@
-// The process of a server: started in the sandbox where there is one, and ended with all that it started.
+// The process of a server: started in the sandbox if there is one, and ended with all that it started.
 //
 // Guarantees
 //   1. In the sandbox, every process of the server ends with drover, also after kill -9: the kernel sees to it.

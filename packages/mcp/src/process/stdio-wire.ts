@@ -2,7 +2,7 @@
 //
 // Guarantees
 //   1. A line is bounded. A longer one ends the connection.
-//   2. Lines that are no message are dropped and counted; the first is kept for the user.
+//   2. Lines that are not messages are dropped and counted; the first is kept for the user.
 //   3. stderr is always read, so that no server stalls, and its end is kept.
 
 import type { Readable } from 'node:stream';
@@ -60,7 +60,7 @@ export class StdioWire implements Wire {
     return this.#why;
   }
 
-  /** The end of what the server wrote on stderr, and the first of its lines that was no message. */
+  /** The end of what the server wrote on stderr, and the first of its lines that was not a message. */
   get complaints(): string {
     const errors = cleanVisibleText(this.#errors.toString('utf8'), STDERR_BYTES_MAX).trim();
     const garbage =

@@ -123,7 +123,7 @@ function askedBySdkRequest({ params }: ElicitRequest): Asked {
   return { message: params.message, schema };
 }
 
-/** Rejects when the signal aborts, even if the work goes on. */
+/** Rejects when the signal aborts, even if the work continues. */
 async function abortableSdkCall<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
   const aborted = Promise.withResolvers<never>();
   const onAbort = () => aborted.reject(signal.reason);

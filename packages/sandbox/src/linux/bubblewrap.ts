@@ -182,7 +182,7 @@ function isPrivateMount({ from, at }: Mount): boolean {
   return from !== at;
 }
 
-/** The path outside that stands behind `at`, inside a mount. */
+/** The path outside behind `at`, inside a mount. */
 function sourceOfMount(at: string, around: Mount): string {
   return join(around.from, at.slice(around.at.length));
 }

@@ -80,7 +80,7 @@ export const CERTIFICATES = '/etc/ssl/certs';
 const HOSTS = '127.0.0.1 localhost drover\n::1 localhost drover\n';
 const OTHERS_MAY_READ = 0o004;
 
-/** The folder to show as /etc, below `folder`. Made where there is none for the present state of the real one. */
+/** The folder to show as /etc, below `folder`. Made if there is none for the present state of the real one. */
 export function sandboxEtcFolder(folder: string): string {
   const names = NAMES.filter((name) => existsSync(join(ETC, name)));
   const key = createHash('sha256').update(names.map(fingerprintEtcFile).join('\n')).digest('hex').slice(0, 16);

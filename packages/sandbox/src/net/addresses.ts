@@ -56,7 +56,7 @@ export function findForbiddenAddress(
 export const isLoopbackTarget = ({ host, kind }: Target): boolean =>
   kind === 'name' ? host === 'localhost' : describeSpecialAddress(host) === 'a loopback address';
 
-/** The canonical form of a resolver's answer; undefined if it is no address or carries a zone. */
+/** The canonical form of a resolver's answer; undefined if it is not an address or carries a zone. */
 export function canonicalAddress(text: string): string | undefined {
   if (isIPv4(text)) return text;
   if (!isIPv6(text) || text.includes('%')) return undefined;

@@ -119,7 +119,7 @@ export function environmentWithProxy(port: number): Record<string, string> {
     npm_config_proxy: proxy,
     npm_config_https_proxy: proxy,
     npm_config_noproxy: NO_PROXY,
-    // Yarn 2 and later read only these, and fail on any YARN_ variable that is no setting of theirs.
+    // Yarn 2 and later read only these, and fail on any YARN_ variable that is not a setting of theirs.
     YARN_HTTP_PROXY: proxy,
     YARN_HTTPS_PROXY: proxy,
     PIP_PROXY: proxy,

@@ -1,5 +1,5 @@
 // Tickets: the printed start address carries a ticket instead of the token. A ticket is valid once, for a few
-// minutes. It stands behind the # of the address, which browsers never send to a server.
+// minutes. It is behind the # of the address, which browsers never send to a server.
 
 import { randomBytes } from 'node:crypto';
 import { isSameHttpSecret } from './guard.ts';

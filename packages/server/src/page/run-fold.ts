@@ -28,7 +28,7 @@ export class RunFold {
     return this.#seq;
   }
 
-  /** When the last event happened, on the wall's clock. */
+  /** When the last event happened, by the system clock. */
   get lastMs(): number {
     return this.#lastMs;
   }

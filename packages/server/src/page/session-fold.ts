@@ -73,7 +73,7 @@ export class SessionFold {
     return this.#total?.cost ?? this.#sum.cost;
   }
 
-  /** When the turn that is under way began, and the last event was, on the wall's clock. */
+  /** When the turn that is under way began, and the last event was, by the system clock. */
   get turnFromMs(): number | undefined {
     return this.#turnFromMs;
   }

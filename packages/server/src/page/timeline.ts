@@ -124,7 +124,7 @@ export class Lane {
 
   /** Nothing is under way any more. */
   rest(clock: number): void {
-    // A question that was never sent is no step.
+    // A question that was never sent is not a step.
     if (this.#step !== undefined && this.#step.firstMs === undefined) {
       const at = this.bars.lastIndexOf(this.#step);
       if (at !== -1) this.bars.splice(at, 1);

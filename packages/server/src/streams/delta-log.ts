@@ -1,4 +1,4 @@
-// The deltas of recent answers, so that a reader who joins in the middle of one hears it from where it was.
+// The deltas of recent answers, so that a reader who joins in the middle of one gets the rest of it from its position.
 //
 // Guarantees
 //   1. For each block whose start was logged, the log can repeat the text between any two event numbers.

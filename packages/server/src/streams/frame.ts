@@ -27,7 +27,7 @@ export function streamFrameOf(event: Shown): Frame {
 }
 
 /**
- * The same of a record; undefined for one that is no event: notes of what streams, and a journal's head. The frame
+ * The same of a record; undefined for one that is not an event: notes of what streams, and a journal's head. The frame
  * of an event up to `after` is never sent, so it is left empty.
  */
 export function streamFrameOfRecord(record: JsonObject, after = 0): Frame | undefined {

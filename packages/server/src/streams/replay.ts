@@ -66,7 +66,7 @@ export class Replay {
     const { after, upTo } = this.#options;
     const frame = streamFrameOfRecord(record, after);
     if (frame === undefined || frame.seq > upTo) return [];
-    // A run may be delivered after its end, and that is no new beginning.
+    // A run may be delivered after its end, and that is not a new beginning.
     if (frame.type !== 'delivered') this.#lastType = frame.type;
     const event = replayedEvent(record);
     if (isReplayedBlockStart(event)) this.#starts.set(replayedBlockKey(event), event.seq);

@@ -1,6 +1,6 @@
 // Where items come from beside globs: a list, a command's output, a range of git's.
 //
-// A list and an output are paths, each ended by NUL or, where there is none, by a newline; or JSON lines, each
+// A list and an output are paths, each ended by NUL or, if there is none, by a newline; or JSON lines, each
 // a path or {"path" or "files", "id"?, "vars"?}.
 
 import { DroverError } from '@drover/core/errors';

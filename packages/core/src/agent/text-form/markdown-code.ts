@@ -1,4 +1,4 @@
-// Blanks Markdown code and quotations: parts of an answer that show an example and are no call.
+// Blanks Markdown code and quotations: parts of an answer that show an example and are not calls.
 //
 // Covers fenced and indented code blocks, code spans of any number of backticks, block quotes, nested lines of
 // list items, `<pre>` and `<code>` elements, and comments. The time is linear in the length of the text.

@@ -4,7 +4,7 @@
 // the history it teaches the model to repeat it. Drover discards the answer, asks again, and never runs the call.
 //
 // An answer counts as a call only if all of this holds:
-//   1. The markup stands at the beginning of a line, outside of code and quotations of any Markdown form.
+//   1. The markup is at the beginning of a line, outside of code and quotations of any Markdown form.
 //   2. It names a tool that the model was given.
 //   3. The answer ends with it, or the stop reason says that calls follow.
 

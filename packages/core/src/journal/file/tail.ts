@@ -1,7 +1,7 @@
 // Journal tail: reads a journal as it grows, one piece at a time, from any position.
 //
 // A caller that knows the sum of the last line gets every later line checked, and damage as a failure.
-// `readJournalPiece` has no sum, so it only parses whole lines and stops at the first line that is no record.
+// `readJournalPiece` has no sum, so it only parses whole lines and stops at the first line that is not a record.
 
 import { open, type FileHandle } from 'node:fs/promises';
 import { DroverError } from '../../errors.ts';

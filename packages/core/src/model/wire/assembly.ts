@@ -6,7 +6,7 @@
 //
 // Guarantees
 //   1. Part numbers in the events are those of the finished message. Parts are in the order in which their blocks
-//      were opened, and an empty text is no part. A block therefore gets its number when it has content and every
+//      were opened, and an empty text is not a part. A block therefore gets its number when it has content and every
 //      earlier block has a number or ended empty. Its deltas are held back until then.
 //   2. Opening a key again makes a new block.
 //   3. An answer is complete once its stop reason is known. If the stream ends earlier, the answer fails.

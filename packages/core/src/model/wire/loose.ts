@@ -17,7 +17,7 @@ export function looseObjects(value: Json | undefined): readonly JsonObject[] {
   return looseList(value).filter(isJsonObject);
 }
 
-/** The text, or '' if the value is no text. */
+/** The text, or '' if the value is not text. */
 export function looseText(value: Json | undefined): string {
   return typeof value === 'string' ? value : '';
 }

@@ -1,6 +1,6 @@
 // Looking into base64 without knowing where it begins.
 //
-// Base64 writes three bytes as four characters, so a text can stand in it in three ways, depending on
+// Base64 writes three bytes as four characters, so a text can appear in it in three ways, depending on
 // how many bytes stand before it in its group. For each way some characters depend on that text
 // alone; they can be searched for, and from there the rest can be decoded in place.
 

@@ -81,7 +81,7 @@ export const CONTEXT_SHAPES: readonly Shape[] = [
     anchors: ['://', String.raw`:\/\/`],
     body: [shapeRun(USER, 0, 100), ':', shapeRun(URL_PASSWORD, 3, 200)],
     closing: '@',
-    needs: /^[^$]/, // a shell variable is no secret
+    needs: /^[^$]/, // a shell variable is not a secret
     shown: 2,
   },
   {

@@ -106,11 +106,11 @@ function judgeBase64Suspect({ shape, anchor, shift, reachChars }: Encoded): Susp
     const group = start - Math.ceil((shift * 8) / 6); // start of the anchor's group of four characters
     const from = shape.after === undefined ? group : suspectContextStart(text, group, start);
     const at = ((group - from) / 4) * 3 + shift;
-    // A short sample rules out most text that is no secret.
+    // A short sample rules out most text that is not a secret.
     for (const chars of [PEEK_CHARS, reachChars]) {
       const end = runEnd(BASE64_ANY, text, start, Math.min(text.length, start + chars));
       const decoded = decodeBase64Around(text, { from, end }, { anchor, at });
-      // If the result is no text, a word precedes it without a gap, and the encoded text starts at the anchor.
+      // If the result is not text, a word precedes it without a gap, and the encoded text starts at the anchor.
       const isAllowed = isSuspectGarbage(decoded, at)
         ? isShapeAllowedAt(shape, anchor, 0)
         : isShapeAllowedAt(shape, decoded, at);

@@ -1,7 +1,7 @@
 // The token formats that services document. Each begins with a prefix that only its tokens have.
 //
 // Minimum lengths are a little shorter than documented, because services change theirs without notice and the prefix
-// is unique. If the prefix is short or an ordinary word, the length is exact and the token must stand at a word
+// is unique. If the prefix is short or an ordinary word, the length is exact and the token must be at a word
 // boundary.
 //
 // If two shapes match the same text, the earlier one names it.

@@ -94,7 +94,7 @@ class LoginAttempt implements OAuthClientProvider {
     };
   }
 
-  /** Throws if it is no answer to this login. */
+  /** Throws if it is not an answer to this login. */
   check(returned: URLSearchParams): { readonly code: string; readonly iss: string | null } {
     const state = Buffer.from(returned.get('state') ?? '');
     const own = Buffer.from(this.#state);

@@ -29,7 +29,7 @@ export type Exchange = {
   readonly timeouts: StreamTimeouts;
   /** Makes the request, using only this fetch. */
   readonly send: (fetch: Fetch) => Promise<Response>;
-  /** Splits a complete JSON answer into frames; undefined if the object is no answer. */
+  /** Splits a complete JSON answer into frames; undefined if the object is not an answer. */
   readonly unfold: (whole: JsonObject) => readonly SseFrame[] | undefined;
   /** Whether the answer ends with this frame. */
   readonly isLast: (frame: SseFrame) => boolean;

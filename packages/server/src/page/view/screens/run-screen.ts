@@ -18,7 +18,7 @@ import { TimelinePanel } from '../parts/timeline/timeline-panel.ts';
 
 const FIGURES_MS = 200;
 const TICK_MS = 100;
-const NEWS_MS = 10_000; // what is older is no news
+const NEWS_MS = 10_000; // what is older is not news
 const TICK_MS_CALM = 1_000;
 
 const NO_TASKS: Readonly<Record<RunStanding, string>> = {

@@ -34,7 +34,7 @@ type Row = {
   readonly update: (task: TaskProgress, elapsedMs: number, isChosen: boolean) => void;
 };
 
-/** `chosen`: the task that is looked at, or ''; `empty`: what to say where there is none. */
+/** `chosen`: the task that is looked at, or ''; `empty`: what to say if there is none. */
 export type SeenTask = { readonly chosen: string; readonly empty: string };
 
 export class TaskList {
