@@ -1,4 +1,4 @@
-// Writes figures into RESULTS.md, with date, machine and command; the floor stands in each line.
+// Writes figures into RESULTS.md, with date, machine and command; each line holds its floor.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism, loadavg, release, type as system } from 'node:os';

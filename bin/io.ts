@@ -87,7 +87,7 @@ export async function printError(io: Io, text: string): Promise<void> {
   await print(io.stderr, `${textForLog(cleanText(`drover: ${redactor.text(text)}`), io.env)}\n`);
 }
 
-/** Calls back once nothing of what waits to be written has been taken for so long. */
+/** Calls back once no pending output was taken for this long. */
 export function whenOutputUnread(
   output: Pick<Output, 'writableNeedDrain' | 'on'>,
   ms: number,

@@ -43,7 +43,7 @@ export const exportCommand = defineCommand({
     const records = await readExportedRecords(second, io);
     const settings = exportSettings(endpoint, { content, isSent: out === undefined }, io);
     const spans = listExportedSpans(records, settings);
-    if (spans.length === 0) throw new UsageError(`nothing of ${second} has ended yet, so there is nothing to export`);
+    if (spans.length === 0) throw new UsageError(`no span of ${second} has ended yet, so there is nothing to export`);
     if (out !== undefined) return writeExportedSpans(resolve(io.cwd, out), spans, settings);
     const problem = (await sendTelemetrySpans(spans, settings)) ?? (await sendTelemetryMetrics(spans, settings));
     if (problem !== undefined) throw new UsageError(`the export failed: ${problem}`);

@@ -78,7 +78,7 @@ async function findGcWork(home: string, olderThanMs: number | undefined, io: Io)
   const payers = await findPayersInUse(home);
   const needed = (run: string): string | undefined => {
     if (keptWork.some(({ what, why }) => `${what} ${why}`.includes(run))) return 'some of its work is kept';
-    return payers.has(run) ? 'it shares a budget with a run that can go on' : undefined;
+    return payers.has(run) ? 'it shares a budget with a run that can be resumed' : undefined;
   };
   const { garbage: old, kept } = await findOldJournals({ home, olderThanMs, needed });
   const results = await findOldResults(home, olderThanMs);

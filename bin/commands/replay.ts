@@ -50,7 +50,7 @@ export const replay = defineCommand({
         return await replayRunCommand(await readRunState(home, id), { speed, view, json }, { io, stop });
       if (view === 'dashboard' || speed !== undefined)
         throw new UsageError(
-          `${view === 'dashboard' ? '--view dashboard' : '--speed'} is for runs, and this is a session`,
+          `${view === 'dashboard' ? '--view dashboard' : '--speed'} is only for runs, and this is a session`,
         );
       return await replaySessionCommand(
         await readSessionState(home, id),

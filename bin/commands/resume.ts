@@ -90,7 +90,7 @@ async function resumeSessionCommand(args: Values<typeof resumeOptions>, kept: Ke
   };
   const stray = Object.entries(forRuns).find(([, isGiven]) => isGiven)?.[0];
   if (wanted === 'dashboard' || stray !== undefined)
-    throw new UsageError(`${stray} is for runs, and this is a session`);
+    throw new UsageError(`${stray} is only for runs, and this is a session`);
   checkJournalUsable(kept);
   checkSessionResumable(kept);
   await checkResumedGates(kept, args, io);

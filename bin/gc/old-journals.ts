@@ -61,7 +61,7 @@ export async function findOldJournals({ home, olderThanMs, needed }: Search): Pr
   return { garbage, kept };
 }
 
-/** Runs that are at work or can be resumed: nothing of them is garbage. */
+/** Runs that are at work or can be resumed; none of their data is garbage. */
 export function listUnfinishedRuns(home: string): ReadonlySet<string> {
   const open = listRunsAndSessions(home).filter(
     (row) =>
@@ -91,8 +91,8 @@ export async function readLandedWork(home: string, runs: Iterable<string>): Prom
 
 async function whyJournalIsUnfinished(home: string, row: KeptRow): Promise<string | undefined> {
   if (row.state === 'damaged' || row.state === 'newer') return "drover can't tell what is in it";
-  if (row.kind === 'session') return row.state === 'done' || row.state === 'empty' ? undefined : 'it can go on';
-  if (row.canGoOn) return 'it can go on';
+  if (row.kind === 'session') return row.state === 'done' || row.state === 'empty' ? undefined : 'it can be resumed';
+  if (row.canGoOn) return 'it can be resumed';
   const { state } = await readRunState(home, row.id);
   const patches = state.end?.delivered?.patches ?? [];
   return patches.length > 0 ? 'its patches may be the only copy of its work' : undefined;

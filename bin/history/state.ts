@@ -40,11 +40,11 @@ export function nextStepOfSession(state: State, short: string): string {
     case 'incomplete':
     case 'error':
     case 'cancelled':
-      return `go on with: drover resume ${short}`;
+      return `resume with: drover resume ${short}`;
     case 'suspended':
       return 'the program that began it has to send the results it waits for';
     case 'damaged':
-      return 'nobody can go on with it; what is readable stays readable';
+      return 'it cannot be resumed; its readable part stays';
     case 'newer':
       return `its records can be read with: drover logs ${short} --json`;
   }

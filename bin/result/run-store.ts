@@ -34,7 +34,8 @@ export async function findRunToChange(typed: string | undefined, io: Io): Promis
 
 async function openNamedRun({ kind, id }: Kept, home: string): Promise<NamedRun> {
   const short = shortenStoredId(home, id);
-  if (kind === 'session') throw new UsageError(`${short} is a session, and this is for runs; drover runs lists them`);
+  if (kind === 'session')
+    throw new UsageError(`${short} is a session, but this command needs a run; drover runs lists them`);
   const kept = await readRunState(home, id);
   if (kept.past === undefined)
     throw new UsageError(kept.problem ?? `run ${short} has not begun; begin one with: drover run "…"`);

@@ -50,7 +50,7 @@ async function listConfig(top: string, env: Place['env']): Promise<readonly Sett
     top,
     env,
   )(['config', '--list', '--show-origin', '--null']).catch((error: unknown) => {
-    // There is no git, or it does not trust the folder: then it runs nothing of it either.
+    // There is no git, or it does not trust the folder: then git runs none of its commands either.
     if (error instanceof DroverError) return { out: '' };
     throw error;
   });

@@ -1,8 +1,8 @@
 // A fast parser for plain command lines: known flags with their values, and a word or two.
 //
-// Importing yargs takes as long as everything else before the first request, and most command lines need nothing of
-// it. For help, mistakes, quotes and anything unusual this parser returns undefined, and yargs decides. A test
-// compares both on plain command lines.
+// Importing yargs takes as long as everything else before the first request, and most command lines do not need it. For
+// help, mistakes, quotes and anything unusual this parser returns undefined, and yargs decides. A test compares both on
+// plain command lines.
 
 import { listOptionNames, type Command, type Typed } from './command.ts';
 

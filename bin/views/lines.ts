@@ -77,7 +77,7 @@ class Lines {
   readonly #calls = new Map<string, number>(); // callId -> when it was started
   readonly #refused = new Set<string>();
   readonly #denied = new DeniedCalls();
-  /** The call whose start is the last line so far. */
+  /** The call whose start was printed as the last line. */
   #openCall: string | undefined;
   #thinkingAt: number | undefined;
   #discardReason: string | undefined;

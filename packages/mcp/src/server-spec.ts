@@ -29,7 +29,7 @@ export type StdioReach = {
   readonly env: Readonly<Record<string, string>>;
   /** Where it starts, relative to the folder that is worked on. */
   readonly cwd: string | undefined;
-  /** Rights beyond the folder that is worked on. */
+  /** Rights beyond the working folder. */
   readonly net: readonly string[];
   readonly readable: readonly string[];
   readonly writable: readonly string[];

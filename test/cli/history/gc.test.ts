@@ -104,9 +104,9 @@ test('gc does not remove data of a run that is live or resumable', async () => {
   expect(code).toBe(0);
   expect(remove?.filter(({ what }) => what.includes(run))).toEqual([]);
   expect(keep?.filter(({ what }) => what.includes(run)).map(({ why }) => why.replace(run, 'x'))).toEqual([
-    'x can go on',
-    'x can go on',
-    'x can go on',
+    'x can be resumed',
+    'x can be resumed',
+    'x can be resumed',
     'somebody is at work on it',
   ]);
 });
@@ -134,7 +134,7 @@ Can be removed: 1 thing, <size>
     run_<id>…
 
 Stays: 2 things
-  it can go on: 2
+  it can be resumed: 2
     run_<id>…
     session unfinished
 
@@ -179,7 +179,7 @@ test('gc keeps a run while another run with the same budget is resumable', async
   const { stdout } = await shelf.drover(['gc', '--older-than', '30d', '--yes', '--json']);
   const { remove, keep } = JSON.parse(stdout) as { remove: unknown[]; keep: { what: string; why: string }[] };
   expect(remove).toEqual([]);
-  expect(keep).toContainEqual({ what: over, why: 'it shares a budget with a run that can go on' });
+  expect(keep).toContainEqual({ what: over, why: 'it shares a budget with a run that can be resumed' });
 });
 
 test('gc removes the leftovers of an interrupted removal', async () => {

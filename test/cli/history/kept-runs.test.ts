@@ -133,12 +133,12 @@ test('an unfinished run is shown with its state and how to resume it', async () 
       · task-5  waiting  Time zones of the scheduler
       · task-6  waiting  Replace moment in the API client
 
-    go on with: drover resume 1a2b9999
+    resume with: drover resume 1a2b9999
     "
   `);
   const narrow = (await shelf.drover(['show', CUT], { columns: 40 })).stdout;
   expect(narrow.split('\n').filter((line) => line.length > 40 && !line.includes('_'))).toEqual([]);
-  expect(narrow.trimEnd().split('\n').slice(-1)).toEqual(['go on with: drover resume 1a2b9999']);
+  expect(narrow.trimEnd().split('\n').slice(-1)).toEqual(['resume with: drover resume 1a2b9999']);
 });
 
 test('show --json sums up a run in one object, finished or not', async () => {
@@ -175,7 +175,7 @@ test('a task of a killed run is shown as interrupted, with how to resume', async
   await shelf.keepRun(CUT, longAgo(events.slice(0, begun + 2), CUT));
   const { stdout } = await shelf.drover(['show', CUT, task], { columns: 80 });
   expect(stdout).toContain('\n  state   ◐ interrupted\n');
-  expect(stdout).toContain('\ngo on with: drover resume 1a2b9999\n');
+  expect(stdout).toContain('\nresume with: drover resume 1a2b9999\n');
   const json = JSON.parse((await shelf.drover(['show', CUT, task, '--json'])).stdout) as JsonObject;
   expect(json['state']).toBe('interrupted');
 });

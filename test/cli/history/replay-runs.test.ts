@@ -135,7 +135,7 @@ test('replay refuses options that a run does not support', async () => {
     return [code, stderr];
   };
   expect(await said(RUN)).toEqual([2, `drover: run ${RUN} has not begun, so there is nothing to replay\n`]);
-  expect(await said('s', '--speed', '2')).toEqual([2, 'drover: --speed is for runs, and this is a session\n']);
+  expect(await said('s', '--speed', '2')).toEqual([2, 'drover: --speed is only for runs, and this is a session\n']);
   expect(await said('s', '--speed', 'fast')).toEqual([
     2,
     "drover: --speed: 'fast' is not a speed; write it like 0.5, 1 or 20, or 0 for all at once\n",

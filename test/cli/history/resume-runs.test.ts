@@ -229,7 +229,7 @@ test('resume of a session refuses run flags', async () => {
   for (const flag of ['--workers 2', '--view dashboard', '--allow-partial', '--result x.json']) {
     const { code, stderr } = await desk.run(['resume', 's', ...flag.split(' ')]);
     const named = flag === '--view dashboard' ? flag : flag.split(' ')[0];
-    expect([code, stderr]).toEqual([2, `drover: ${named} is for runs, and this is a session\n`]);
+    expect([code, stderr]).toEqual([2, `drover: ${named} is only for runs, and this is a session\n`]);
   }
 });
 

@@ -30,7 +30,7 @@ test('an unfinished turn prints how to resume, but only to a terminal', async ()
   const lines = await desk.exec('a', 'go', ['--yes', '--turns', '1']);
   const json = await desk.exec('b', 'go', ['--yes', '--turns', '1', '--json']);
   const gated = await desk.exec('a', 'go on', ['--yes', '--gate', 'false']);
-  expect(lines.stdout.trimEnd().split('\n').at(-1)).toBe('  go on with: drover resume a');
+  expect(lines.stdout.trimEnd().split('\n').at(-1)).toBe('  resume with: drover resume a');
   expect(JSON.parse(json.stdout.trimEnd().split('\n').at(-1) ?? '')).toMatchObject({ type: 'session_end' });
   expect(gated.stdout.trimEnd().split('\n').at(-1)).toBe('  say more with: drover exec --session a "…"');
   expect([lines, json, gated].map(({ code }) => code)).toEqual([3, 3, 4]);

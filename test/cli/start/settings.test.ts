@@ -354,7 +354,7 @@ test.each<[string, string]>([
   expect(ran).toEqual({ code: 2, stdout: '', stderr: `drover: ${sentence}\n` });
 });
 
-test('a model is found with its key and address', async () => {
+test('the settings hold the key and address of the model', async () => {
   const env = { ANTHROPIC_API_KEY: ' a-key\n', ANTHROPIC_BASE_URL: 'http://127.0.0.1:1', LOCAL_KEY: 'b-key' };
   const user =
     'model: local/org/name\nproviders: {local: {api: openai-chat, baseUrl: "http://x/v1", keyEnv: LOCAL_KEY}, free: {api: openai-chat, baseUrl: "http://y"}}';

@@ -127,7 +127,7 @@ describe('pacing', () => {
   });
 });
 
-describe('the rest of a limit', () => {
+describe('the remaining amount of a limit', () => {
   const rate = (remaining: number, more: Partial<Rate> = {}): Rate => ({
     name: 'requests',
     countsCacheReads: false,
@@ -204,7 +204,7 @@ describe('the rest of a limit', () => {
     expect([left.readyInMs(3), left.readyInMs(4)]).toEqual([0, undefined]);
   });
 
-  test('tokens in whole thousands count as half a thousand less', () => {
+  test('token limits rounded to thousands are lowered by half a thousand', () => {
     const left = new Allowance(rate(7_000, { limit: 30_000 }), sighting, 0);
     expect(left.left).toBe(6_500);
   });

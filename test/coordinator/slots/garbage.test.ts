@@ -75,13 +75,13 @@ test('everything of a resumable run stays, in the store and in slots', async () 
     garbage: [],
     kept: [
       'slots/1: a run is at work in it',
-      'drover/run_1/one in store.git: run_1 can go on',
-      'drover/run_1/two in store.git: run_1 can go on',
+      'drover/run_1/one in store.git: run_1 can be resumed',
+      'drover/run_1/two in store.git: run_1 can be resumed',
     ],
   });
   await again.close();
   expect(inWords(await findGarbage(options(user, 'run_2')), slots).kept[0]).toBe(
-    'slots/1: task three of run_2 can go on in it',
+    'slots/1: task three of run_2 can be resumed in it',
   );
 });
 

@@ -220,7 +220,7 @@ describe('a call written as text', () => {
     expect(server.requests).toHaveLength(16);
   });
 
-  test('is an ordinary answer with a limit of 0', async () => {
+  test('a limit of 0 makes it an ordinary answer', async () => {
     const { run } = await agentOn(
       { answers: [written] },
       { tools: [echo], limits: { stepsMax: 5, textCallRetriesMax: 0 } },

@@ -50,7 +50,7 @@ test('opening a journal that ends in an answer writes attempt_discarded, once', 
   expect(first.past?.lastSeq).toBeGreaterThanOrEqual(1_000_005);
 });
 
-test('replay tells what was noted of the answer before it retracts it', async () => {
+test('replay emits the recorded part of an answer, then retracts it', async () => {
   const home = await written([START, answering, beginning, noted]);
   const { close } = await openSessionJournal(home, 's', HOOKS);
   await close();

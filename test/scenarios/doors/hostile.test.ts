@@ -1,5 +1,5 @@
-// Thirty hostile repositories: nothing of theirs happens before trust, on a terminal and in CI; and after trust nothing
-// that no trust allows.
+// Thirty hostile repositories: none of their commands runs before trust, on a terminal and in CI; and after trust
+// nothing that no trust allows.
 
 import { createServer } from 'node:http';
 import { existsSync } from 'node:fs';

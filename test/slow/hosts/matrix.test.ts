@@ -9,7 +9,7 @@ import { Scene, WHOLE } from '../../support/hosts/scene.ts';
 const LOST = '"state":"lost"';
 
 withRedis('faults of a run on hosts', () => {
-  test('this machine alone delivers the tree that all faults must lead to', async () => {
+  test('a run without hosts delivers the tree expected after every fault', async () => {
     const scene = await Scene.open();
     scene.letGo();
     const { desk } = scene.hosts;

@@ -10,7 +10,7 @@ import { calls, planned, submits, writes } from '../run/run-desk.ts';
 import { temporaryFolder } from '../workspace.ts';
 import { HostsDesk } from './hosts-desk.ts';
 
-const WAITS_MAX = 600; // of a tenth of a second: no process outlives its test for long
+const WAITS_MAX = 600; // polls of 0.1 s each, so that a process ends soon after its test
 
 export type HeldTask = {
   readonly desk: HostsDesk;

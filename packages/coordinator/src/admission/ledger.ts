@@ -1,4 +1,4 @@
-// The rate limits of one lane by the provider's headers, and what the requests under way take of them.
+// The rate limits of one lane by the provider's headers, and the share that open requests use.
 //
 // The size of a request is unknown in advance: the estimate of the prompt is too high on purpose, some providers do
 // not count cache reads, and the length of the answer is open. The ledger remembers the latest answers and expects the

@@ -70,7 +70,7 @@ export type AttemptOptions = {
   readonly seed: Seed;
   /** Why there is another attempt. */
   readonly before?: string;
-  /** It was begun by a process that is gone, and goes on in its workspace if that is still there. */
+  /** A process that has exited began the attempt; it resumes in its workspace if that still exists. */
   readonly goesOn: boolean;
   /** Its history, if it has one. */
   readonly past?: Past;
@@ -191,7 +191,7 @@ class TaskAttempt {
       this.#place,
     );
     await this.#context.settled();
-    // Not before its end is on the disk: a run that goes on without knowing of it goes on in there.
+    // Only once its end is on the disk: a run that resumes without that record resumes in this workspace.
     const isAsCommitted = status === 'finished' && (task.gates ?? []).length === 0;
     if (isOver) await this.#workspace?.release(isAsCommitted ? 'commit' : undefined);
     return {

@@ -41,7 +41,7 @@ export function mountDependencies(folders: readonly string[], place: MountPlace)
 
 type MountPlace = { readonly top: string; readonly tree: string; readonly box: string };
 
-/** A mount needs a folder to stand on, so an empty one is made in the checkout's ignored folder. */
+/** A mount needs an existing folder, so an empty one is made in the checkout's ignored folder. */
 function isDependencyMountPoint(path: string): boolean {
   try {
     mkdirSync(path, { recursive: true });

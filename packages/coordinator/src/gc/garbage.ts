@@ -160,7 +160,7 @@ async function whySlotIsNoGarbage(
   const folder = slotFolder(place.slotsFolder, number);
   const owner = ownerOfSlot(folder);
   if (owner === undefined) return undefined;
-  if (options.unfinished.has(owner.run)) return `task ${owner.task} of ${owner.run} can go on in it`;
+  if (options.unfinished.has(owner.run)) return `task ${owner.task} of ${owner.run} can be resumed in it`;
   // Changes since the base may exist in no commit.
   const indexFile = join(folder, 'git', 'index');
   const settings = { 'core.excludesFile': join(folder, 'git', 'exclude') };
@@ -186,7 +186,7 @@ async function surveyGarbageBranches(place: GarbageContext, options: GarbageOpti
     const what = describeGarbageRef(gitDir, ref);
     const run = runOfGarbageRef(ref);
     if (run === undefined) kept.push({ what, why: 'drover knows no such branch' });
-    else if (options.unfinished.has(run)) kept.push({ what, why: `${run} can go on` });
+    else if (options.unfinished.has(run)) kept.push({ what, why: `${run} can be resumed` });
     else if (undelivered.has(commit) && !(delivered.has(run) && hasGarbageLanded(ref, options.landed?.get(run))))
       kept.push({ what, why: `its work is in no branch of ${top}` });
     else {

@@ -80,7 +80,7 @@ export type RunOptions = {
   readonly retry: RetryPolicy;
   readonly env: Readonly<Record<string, string>>; // for child processes
   readonly ignore: readonly string[]; // what searches leave out
-  readonly folder: string; // the run's own: outputs, patches
+  readonly folder: string; // folder of the run's own files: outputs, patches
   readonly redact: (text: string) => string;
   readonly opening?: readonly Message[]; // the conversation that the coordinator of a new run begins with
   /** A plan that is carried out as it is, with no coordinator. */
@@ -240,9 +240,7 @@ class Run {
     throw error;
   }
 
-  /**
-   * Resumed runs whose workers have started skip it, unless the base may be red: then later gates are compared with it.
-   */
+  /** A resumed run with started workers skips it, unless the base may be red: later gates are compared with it. */
   async #checkBase(train: MergeTrain, signal: AbortSignal): Promise<void> {
     if (this.#ledger.isBegun && this.#options.settings.allowRedBase !== true) return;
     try {

@@ -1,8 +1,7 @@
 // Requests of a task, made by its run: the task sends a request as data, and gets the whole answer back.
 //
-// The run reads the provider's bytes, so it shows the answer, retries it and tells its cost where it arrives. Nothing
-// of that passes through the thread of the task. So an answer is not lost with the thread either: see
-// attempt/moving.ts.
+// The run reads the provider's bytes, so it shows the answer, retries it and tells its cost where it arrives. None of
+// that passes through the thread of the task. So an answer is not lost with the thread either: see attempt/moving.ts.
 
 import { type Event, EVENTS } from '@drover/protocol/events';
 import type { Failure } from '@drover/protocol/failures';

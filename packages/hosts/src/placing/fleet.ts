@@ -57,7 +57,7 @@ export class Fleet {
     this.#signer = new Signer(queue.key);
     this.#redis = connectRedis(queue);
     this.queues = new PlacementQueues(queue, this.#signer);
-    // Another process of the same run gets another inbox, so that nothing of this one can be replayed to it.
+    // Another process of the same run gets another inbox, so that messages of this one cannot be replayed to it.
     this.address = inboxOfHost(`${run}.${randomBytes(6).toString('hex')}`);
     this.#mailbox = new Mailbox({
       queue,

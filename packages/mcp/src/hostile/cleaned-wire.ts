@@ -72,7 +72,7 @@ export class CleanedWire implements Wire {
     return this.#inner.close();
   }
 
-  /** The output that stands behind a result of the library, once. */
+  /** Returns the output of a result of the library, once. */
   takeOutput(result: JsonObject): ToolOutput | undefined {
     const [part] = Array.isArray(result['content']) ? result['content'] : [];
     const number = isJsonObject(part) ? Number(part['text']) : Number.NaN;

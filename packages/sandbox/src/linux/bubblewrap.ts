@@ -87,7 +87,7 @@ function bubblewrapVarTmp(all: readonly Mount[]): readonly string[] {
   return all.some(({ at }) => at === VAR_TMP) ? [] : ['--symlink', '/tmp', VAR_TMP];
 }
 
-// In the order of precedence where two are at the same path.
+// Ordered by precedence, for mounts at the same path.
 type Kind = 'hidden' | 'sealed' | 'brought' | 'cache' | 'writable' | 'readable' | 'pinned';
 
 export type Mount = { readonly kind: Kind; readonly from: string; readonly at: string };

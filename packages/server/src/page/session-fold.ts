@@ -73,7 +73,7 @@ export class SessionFold {
     return this.#total?.cost ?? this.#sum.cost;
   }
 
-  /** When the turn that is under way began, and the last event was, by the system clock. */
+  /** Start of the running turn and time of the last event, by the system clock. */
   get turnFromMs(): number | undefined {
     return this.#turnFromMs;
   }

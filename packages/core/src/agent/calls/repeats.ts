@@ -1,8 +1,8 @@
 // Repeated calls of a worker: the same call with the same result, while nothing new happens.
 //
 // Guarantees
-//   1. A result that is new in the turn starts all counts again, so a test that stays red after each new edit is no
-//      repeat.
+//   1. A result that is new in the turn starts all counts again, so a test that stays red after each new edit does not
+//      count as a repeat.
 //   2. From the fifth time on the result tells the worker so. The tenth time ends the attempt.
 //   3. The counts follow from the messages, so a resumed turn continues them.
 

@@ -168,7 +168,7 @@ function journalFileOwner({ run, session }: Owner): Owner {
 
 const EMPTY: Contents = { version: FORMAT_VERSION, records: [], goodBytes: 0, lastSum: '' };
 
-/** Reads what follows the part that is read: journals only grow, and each line is sealed to the one before it. */
+/** Reads the records behind the part read before: journals only grow, and each line is sealed to the previous one. */
 async function readRestOfJournal(path: string, read: ReadTo | undefined): Promise<Contents> {
   if (read === undefined || read.line === 0) return readJournalFile(path);
   const { records, readTo, damage } = await readFurtherJournalRecords(path, read);

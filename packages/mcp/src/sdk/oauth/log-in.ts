@@ -2,7 +2,7 @@
 //
 // Guarantees
 //   1. The code is exchanged with PKCE, for a redirect that carries the state of this login.
-//   2. Nothing of the entry's headers goes to the server that gives tokens.
+//   2. The entry's headers are never sent to the server that issues tokens.
 
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import type { OAuthClientProvider, OAuthDiscoveryState } from '@modelcontextprotocol/client';

@@ -19,7 +19,7 @@ export class Frame {
     });
   }
 
-  /** Only time goes on: soon is soon enough. */
+  /** Only the clocks change, so the next second is soon enough. */
   askIn(ms: number): void {
     if (this.#isOver) return;
     this.#timer ??= setTimeout(() => {
