@@ -7,13 +7,14 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { main } from '../../bin/drover.ts';
 import { drover, FakeIo, temporaryFolder } from './fake-io.ts';
+import { until } from '../support/until.ts';
 
 test('rehearse prints its address, answers requests and ends on a signal', async () => {
   const cwd = await temporaryFolder();
   await writeFile(join(cwd, 'script.yaml'), 'answers: [{text: hello}]');
   const fake = new FakeIo({ cwd });
   const running = main(['rehearse', 'script.yaml'], fake.io);
-  while (!fake.stdout.includes('OPENAI')) await new Promise((resolve) => setTimeout(resolve, 5));
+  await until(() => fake.stdout.includes('OPENAI'));
 
   const address = /ANTHROPIC_BASE_URL=(\S+)/.exec(fake.stdout)?.[1] ?? '';
   const response = await fetch(`${address}/v1/messages`, {

@@ -15,8 +15,8 @@ import { Redis, withRedis } from '../support/hosts/redis.ts';
 import { planned, submits } from '../support/run/run-desk.ts';
 import pack from '../../package.json' with { type: 'json' };
 import { proves } from '../support/proves.ts';
+import { until } from '../support/until.ts';
 
-const LOOK_MS = 20;
 const SCRIPT = planned({ one: { answers: [submits('done')] } });
 
 /** An address of this machine that others can reach. */

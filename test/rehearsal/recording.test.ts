@@ -5,6 +5,7 @@ import { connect } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { requestFor, send, stage } from './clients.ts';
+import { until } from '../support/until.ts';
 
 test('a request is recorded unchanged, except for the key', async () => {
   const { server, openai } = await stage({ answers: [{ text: 'ok' }] });
@@ -51,7 +52,7 @@ test('a client that disconnects while sending is noticed too', async () => {
   const { server } = await stage({ otherwise: { text: 'ok' } });
   const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
   socket.write('POST /v1/responses HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{"model":');
-  while (server.inFlight === 0) await setTimeout(5);
+  await until(() => server.inFlight > 0);
   await setTimeout(50);
   socket.destroy();
   expect(await server.settled(1)).toMatchObject({ aborted: true, rawBody: '{"model":' });

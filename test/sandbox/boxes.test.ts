@@ -22,6 +22,7 @@ import { processesWith } from '../cli/program.ts';
 import { listening } from '../support/serve/listening.ts';
 import { box, type Box, type BoxOptions, inSandbox, runInside } from '../support/sandbox/box.ts';
 import { allGone, waiting } from '../support/sandbox/waiting.ts';
+import { until } from '../support/until.ts';
 
 inSandbox('a sandbox started ahead', (system) => {
   function keptBox(options?: BoxOptions): Box & { readonly close: () => void } {
@@ -37,7 +38,7 @@ inSandbox('a sandbox started ahead', (system) => {
     await runInside(here, 'true');
     const shell = await waiting(here);
     const seen = runInside(here, 'touch begun; while [ ! -e go ]; do sleep 0.01; done; echo done');
-    while (!existsSync(join(here.root, 'begun'))) await delay(5);
+    await until(() => existsSync(join(here.root, 'begun')));
     // The waiting shell has become the command's shell.
     expect(processesWith('touch begun')).toContain(shell);
     writeFileSync(join(here.root, 'go'), '');
@@ -166,10 +167,10 @@ inSandbox('a sandbox started ahead', (system) => {
   test('none is left by a drover that was killed', async () => {
     const here = box(system);
     const place = JSON.stringify({ sandbox: here.policy, cwd: here.root, env: { PATH: '/usr/bin:/bin' } });
-    const script = `import { keepBoxes, startAhead } from '@drover/core/tools/process/boxes';
+    const script = `import { keepProcessBoxes, startProcessBoxAhead } from '@drover/core/tools/process/boxes';
       const place = ${place};
-      keepBoxes(place.sandbox);
-      startAhead(place);
+      keepProcessBoxes(place.sandbox);
+      startProcessBoxAhead(place);
       setInterval(() => undefined, 1_000);`;
     const drover = spawn(process.execPath, ['--input-type=module', '-e', script], { cwd: import.meta.dirname });
     onTestFinished(() => void drover.kill('SIGKILL'));
@@ -219,7 +220,7 @@ inSandbox('a sandbox started ahead', (system) => {
     const sandbox = processesWith(here.policy.folder).map((id) => `/proc/${id}`);
     process.kill(Number(shell), 'SIGKILL');
     // The files are removed when this process learns that the box has ended; the end of its report follows at once.
-    while (sandbox.some((entry) => existsSync(entry))) await delay(5);
+    await until(() => !sandbox.some((entry) => existsSync(entry)));
     await delay(50);
     expect((await runInside(here, 'echo fine')).output).toBe('fine\n');
   });

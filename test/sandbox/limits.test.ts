@@ -3,12 +3,12 @@
 
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { openControlGroup } from '@drover/sandbox/linux/limits';
 import type { Limits } from '@drover/sandbox/policy';
 import { expect, onTestFinished, test } from 'vitest';
 import { processesWith } from '../cli/program.ts';
 import { box, type Box, inSandbox, runInside } from '../support/sandbox/box.ts';
+import { until } from '../support/until.ts';
 
 const MIB = 1024 * 1024;
 let groups = 0;
@@ -114,7 +114,7 @@ inSandbox('limits of a command', (system) => {
   test('a command whose folder is removed runs to its end', async () => {
     const here = box(system);
     const running = runInside(here, 'touch started; sleep 1.2; echo over');
-    while (!existsSync(join(here.root, 'started'))) await delay(5);
+    await until(() => existsSync(join(here.root, 'started')));
     rmSync(here.root, { recursive: true });
     expect(await running).toMatchObject({ output: 'over\n', endedBy: 'itself', isDiskFull: false });
   });

@@ -3,11 +3,11 @@
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { recordPlaceholders, removeLeftPlaceholders } from '../../bin/sandbox/placeholders.ts';
 import { LAUNCHER } from '../cli/program.ts';
 import { inSandbox, temporary } from '../support/sandbox/box.ts';
+import { until } from '../support/until.ts';
 
 /** A process id that no process has. */
 const GONE = 2 ** 30;
@@ -33,7 +33,7 @@ inSandbox('placeholders of a session', () => {
     const folder = folderWith('touch begun; sleep 60');
     const project = join(folder, 'project');
     const first = exec(folder);
-    while (!existsSync(join(project, 'begun'))) await delay(10);
+    await until(() => existsSync(join(project, 'begun')));
     first.child.kill('SIGKILL');
     await first.ended;
     const left = readdirSync(project);

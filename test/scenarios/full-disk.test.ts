@@ -13,6 +13,7 @@ import { startRehearsal } from '@drover/rehearsal/server';
 import { expect, onTestFinished, test } from 'vitest';
 import { main } from '../../bin/drover.ts';
 import { FakeIo } from '../cli/fake-io.ts';
+import { until } from '../support/until.ts';
 
 const DISK = '2m';
 const DISK_BYTES = 2 * 1024 * 1024;
@@ -61,7 +62,7 @@ test.runIf(canMount)('a full disk is reported at once, no tool starts, and work 
   const argv = ['exec', 'go', '--session', 's', '--model', 'anthropic/any', '--yes', '--json'];
   const working = main(argv, fake.io);
 
-  while (!fake.stderr.includes('ENOSPC')) await sleep(10);
+  await until(() => fake.stderr.includes('ENOSPC'));
   await sleep(WHILE_MS);
   expect(fake.stderr).toMatch(/cannot be written \(ENOSPC\): nothing new is started until it can\n$/);
   expect(existsSync(join(cwd, 'effect.txt'))).toBe(false);

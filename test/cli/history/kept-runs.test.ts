@@ -12,6 +12,7 @@ import { sampleRun } from '../../support/run/sample-run.ts';
 import { steady } from '../desk.ts';
 import { FakeIo } from '../fake-io.ts';
 import { Shelf } from './shelf.ts';
+import { until } from '../../support/until.ts';
 
 const RUN = 'run_1a2b3c4d5e6f70819203a4b5c6d7e8f9';
 const CUT = 'run_1a2b9999000000000000000000000000';
@@ -278,7 +279,7 @@ test('logs --follow prints new records and ends with the run', async () => {
   const { journal } = await Journal.open({ path, run: RUN, ...silent });
   const fake = new FakeIo({ cwd: shelf.cwd });
   const following = main(['logs', RUN, '--follow', '--json'], fake.io);
-  while (!fake.stdout.includes('message_start')) await new Promise((resolve) => setTimeout(resolve, 5));
+  await until(() => fake.stdout.includes('message_start'));
   await journal.append(events.slice(3) as unknown as readonly JsonObject[], true);
   // The process that writes the journal is still alive.
   expect(await following).toBe(0);

@@ -11,6 +11,7 @@ import { runLinesView } from '../../../bin/views/run-lines.ts';
 import { sampleRun, sampleSettings, Teller } from '../../support/run/sample-run.ts';
 import { FakeIo } from '../fake-io.ts';
 import { Shelf } from './shelf.ts';
+import { until } from '../../support/until.ts';
 
 const RUN = 'run_1a2b3c4d5e6f70819203a4b5c6d7e8f9';
 const { events } = sampleRun({ tasks: 8, cap: { usd: 5 } });
@@ -104,7 +105,7 @@ test('SIGINT ends the replay of a run', async () => {
   const shelf = await shelfWith(kept);
   const fake = new FakeIo({ cwd: shelf.cwd });
   const replaying = main(['replay', RUN, '--speed', '1', '--view', 'lines'], fake.io);
-  while (!fake.stdout.includes('begins')) await new Promise((resolve) => setTimeout(resolve, 5));
+  await until(() => fake.stdout.includes('begins'));
   fake.stop('SIGINT');
   expect(await replaying).toBe(130);
 });

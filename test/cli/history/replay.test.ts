@@ -9,6 +9,7 @@ import { expect, test } from 'vitest';
 import { main } from '../../../bin/drover.ts';
 import { Desk, steady } from '../desk.ts';
 import { FakeIo } from '../fake-io.ts';
+import { until } from '../../support/until.ts';
 
 const call = (name: string, args: object): string => `{name: ${name}, args: ${JSON.stringify(args)}}`;
 const shell = (command: string): string => call('shell', { command });
@@ -90,7 +91,7 @@ test('replay ends a turn as it ended originally', async () => {
   const fake = new FakeIo({ cwd: desk.cwd });
   const argv = ['exec', 'go', '--session', 's', '--yes', '--json', '--model', 'rehearsal/script.yaml'];
   const running = main(argv, fake.io);
-  while (!fake.stdout.includes('"delta":"begun')) await new Promise((resolve) => setTimeout(resolve, 5));
+  await until(() => fake.stdout.includes('"delta":"begun'));
   fake.stop('SIGINT');
   await running;
   const { code, stdout } = await desk.run(['replay', 's', '--json']);

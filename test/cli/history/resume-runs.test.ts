@@ -10,6 +10,7 @@ import { main } from '../../../bin/drover.ts';
 import { calls, planned, RunDesk, says, statuses, submits, writes } from '../../support/run/run-desk.ts';
 import { Desk } from '../desk.ts';
 import { FakeIo, temporaryFolder } from '../fake-io.ts';
+import { until } from '../../support/until.ts';
 
 const writesFile = (name: string) => ({ answers: [writes(`${name}.txt`, `${name}\n`), submits(name)] });
 
@@ -18,7 +19,7 @@ async function interrupted(desk: RunDesk, argv: readonly string[], text: string)
   const env = { DROVER_HOME: desk.home, ANTHROPIC_API_KEY: 'k', ANTHROPIC_BASE_URL: desk.server.url };
   const fake = new FakeIo({ cwd: desk.repository, env });
   const running = main([...argv, '--model', 'anthropic/scripted', '--workers', '0', '--json'], fake.io);
-  while (!fake.stdout.includes(text)) await new Promise((resolve) => setTimeout(resolve, 5));
+  await until(() => fake.stdout.includes(text));
   fake.stop('SIGINT');
   return running;
 }
@@ -59,7 +60,7 @@ test('resume works repeatedly, and the user sees the earlier tasks', async () =>
   const env = { DROVER_HOME: desk.home, ANTHROPIC_API_KEY: 'k', ANTHROPIC_BASE_URL: desk.server.url };
   const fake = new FakeIo({ cwd: desk.repository, env });
   const running = main(['resume', '--yes', '--view', 'lines'], fake.io);
-  while (!fake.stdout.includes('sleep 62')) await new Promise((resolve) => setTimeout(resolve, 5));
+  await until(() => fake.stdout.includes('sleep 62'));
   fake.stop('SIGTERM');
   expect(await running).toBe(143);
   const { code, stdout } = await desk.drover(['resume', '--yes', '--view', 'lines']);

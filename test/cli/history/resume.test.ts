@@ -8,6 +8,7 @@ import { proves } from '../../support/proves.ts';
 import { Desk, steady } from '../desk.ts';
 import { temporaryFolder } from '../fake-io.ts';
 import { Program } from '../program.ts';
+import { until } from '../../support/until.ts';
 
 const calls = (...commands: readonly string[]): string =>
   commands.map((command) => `  - {calls: [{name: shell, args: {command: ${JSON.stringify(command)}}}]}\n`).join('');
@@ -100,7 +101,7 @@ proves(
     );
     const program = new Program(['exec', 'go', '--yes', '--model', 'rehearsal/script.yaml', '--json'], desk.cwd);
     await program.printed('tool_execution_start');
-    while (!existsSync(join(desk.cwd, 'ledger'))) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => existsSync(join(desk.cwd, 'ledger')));
     program.child.kill('SIGKILL');
     await program.ended();
 
@@ -120,7 +121,7 @@ test('a new message after a kill in a call ends the call’s processes too', asy
   const argv = ['exec', 'go', '--yes', '--session', 's', '--model', 'rehearsal/script.yaml', '--json'];
   const program = new Program(argv, desk.cwd);
   await program.printed('tool_execution_start');
-  while (!existsSync(join(desk.cwd, 'ledger'))) await new Promise((resolve) => setTimeout(resolve, 5));
+  await until(() => existsSync(join(desk.cwd, 'ledger')));
   program.child.kill('SIGKILL');
   await program.ended();
 

@@ -283,7 +283,7 @@ test('logs --follow prints new records until the session is free', async () => {
   const desk = await Desk.with('answers: [{calls: [{name: shell, args: {command: sleep 0.5}}]}, {text: Over.}]');
   const fake = new FakeIo({ cwd: desk.cwd });
   const working = main(['exec', 'go', '--session', 's', '--yes', '--model', 'rehearsal/script.yaml'], fake.io);
-  while (!fake.stdout.includes('sleep')) await new Promise((resolve) => setTimeout(resolve, 5));
+  await until(() => fake.stdout.includes('sleep'));
   const { code, stdout } = await desk.run(['logs', 's', '--follow', '--json']);
   await working;
   const lines = stdout
@@ -301,7 +301,7 @@ test('logs --follow checks new records and names a damaged line', async () => {
   const fake = new FakeIo({ cwd: desk.cwd });
   const following = main(['logs', 's', '--follow', '--json'], fake.io);
   const told = () => fake.stdout.split('\n').slice(0, -1);
-  while (told().length < before.length) await new Promise((resolve) => setTimeout(resolve, 5));
+  await until(() => told().length >= before.length);
   const { lastSum } = readJournalContents(await readFile(path));
   const good = sealJournalRecord({ v: 1, seq: 99, type: 'warning', message: 'good' }, lastSum);
   const bad = sealJournalRecord({ v: 1, seq: 100, type: 'warning', message: 'bad' }, lastSum); // sealed as if the good record were missing
@@ -319,7 +319,7 @@ test('logs --follow ends with SIGINT', async () => {
   const desk = await deskWithSessions();
   const fake = new FakeIo({ cwd: desk.cwd });
   const following = main(['logs', 'busy', '--follow'], fake.io);
-  while (!fake.stdout.includes('message_end')) await new Promise((resolve) => setTimeout(resolve, 5));
+  await until(() => fake.stdout.includes('message_end'));
   fake.stop('SIGINT');
   expect(await following).toBe(130);
 });

@@ -6,6 +6,7 @@ import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { main } from '../../../bin/drover.ts';
 import { drover, FakeIo, type Given, type Ran, temporaryFolder } from '../fake-io.ts';
+import { until } from '../../support/until.ts';
 
 type Exec = Given & { readonly args?: readonly string[]; readonly model?: string };
 
@@ -158,7 +159,7 @@ test.each(['SIGINT', 'SIGTERM', 'SIGHUP', 'output closed'] as const)(
     await writeFile(join(cwd, 'script.yaml'), 'answers: [{text: late, delayMs: 60000}]');
     const fake = new FakeIo({ cwd });
     const running = main(['exec', 'go', '--model', 'rehearsal/script.yaml'], fake.io);
-    while (!fake.stdout.includes('drover')) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => fake.stdout.includes('drover'));
     fake.stop(cause);
     expect(await running).toBe(cause === 'SIGINT' ? 130 : 143);
     expect(fake.stdout).toContain('✗ cancelled');

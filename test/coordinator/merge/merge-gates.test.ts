@@ -3,12 +3,12 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Git } from '@drover/coordinator/git/git';
 import { DroverError } from '@drover/core/errors';
 import { describe, expect, test } from 'vitest';
 import { planned, story, type Told, yard } from './merge-yard.ts';
 import { proves } from '../../support/proves.ts';
+import { until } from '../../support/until.ts';
 
 // Passes on each task alone, and fails on both together.
 const NOT_BOTH = '! { [ -e left ] && [ -e right ]; }';
@@ -198,7 +198,7 @@ describe('one gate', () => {
     const { train: it, events } = train({ gates: [gate], signal: stop.signal });
     it.expect(planned('a', 'b', 'c'));
     const landings = works({ a: { a: '' }, c: { c: '' } }).map((arrival) => it.land(arrival));
-    for (let look = 0; look < 500 && !existsSync(pid); look++) await delay(10);
+    await until(() => existsSync(pid));
     stop.abort(new DroverError({ kind: 'aborted', by: 'shutdown' }));
     const ends = await Promise.allSettled(landings);
     expect(ends).toMatchObject(Array(2).fill({ status: 'rejected', reason: { failure: { by: 'shutdown' } } }));

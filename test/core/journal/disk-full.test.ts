@@ -8,6 +8,7 @@ import { Journal, readJournalFile, type JournalFile } from '@drover/core/journal
 import { Recorder } from '@drover/core/journal/recorder';
 import { expect, test } from 'vitest';
 import { agentOn } from '../../support/agent.ts';
+import { until } from '../../support/until.ts';
 
 /** A disk with this many bytes free. */
 function smallDisk(disk: { room: number }): (path: string) => Promise<JournalFile> {
@@ -54,7 +55,7 @@ test('no tool starts while its intent is unwritable, and all resumes with free s
   const disk = { room: (await readFile(whole.path, 'utf8')).indexOf('"tool_execution_start"') };
   const { run, cwd, told, path, journal } = await sessionOn(disk);
   const running = run('go');
-  while (told.length === 0) await sleep(10);
+  await until(() => told.length > 0);
   await sleep(300);
   await expect(readFile(join(cwd, 'a.txt'))).rejects.toThrow('ENOENT');
   expect(told).toEqual([expect.stringMatching(/cannot be written \(ENOSPC\): nothing new is started until it can$/)]);
@@ -75,7 +76,7 @@ test('no request is sent before the user’s message is durable', async () => {
   const disk = { room: (await readFile(whole.path, 'utf8')).indexOf('"message_end"') };
   const { run, server, told, journal } = await sessionOn(disk);
   const running = run('go');
-  while (told.length === 0) await sleep(10);
+  await until(() => told.length > 0);
   await sleep(200);
   expect(server.requests).toHaveLength(0);
   disk.room = 1e9;
@@ -87,7 +88,7 @@ test('a caller that does not want to wait for free space can cancel', async () =
   const { session, told, journal } = await sessionOn({ room: 1_200 });
   const controller = new AbortController();
   const execution = session.execute({ content: 'go' }, controller.signal);
-  while (told.length === 0) await sleep(10);
+  await until(() => told.length > 0);
   controller.abort();
   await sleep(50);
   await journal.close();

@@ -11,6 +11,7 @@ import type { Script } from '@drover/rehearsal/script';
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { agentOn, never, temporaryFolder } from '../../support/agent.ts';
+import { until } from '../../support/until.ts';
 
 // Long enough for every operation that does not wait for the disk.
 const WHILE_MS = 150;
@@ -171,11 +172,11 @@ test('an event is durable once stored, however many follow', async () => {
   const bus = new Bus({ owner: { session: 's' }, lastSeq: 0, store, pass: (event) => [event] });
   bus.emit(warning('one'), {});
   const settled = bus.settled();
-  while (appends.length < 1) await sleep(1);
+  await until(() => appends.length >= 1);
   bus.emit(warning('two'), {});
   appends[0]?.resolve();
   await settled;
-  while (appends.length < 2) await sleep(1);
+  await until(() => appends.length >= 2);
   let isLaterSafe = false;
   const later = bus.settled().then(() => (isLaterSafe = true));
   await sleep(5);

@@ -9,6 +9,7 @@ import { Journal, readJournalFile, type JournalFile, type JournalOptions } from 
 import { Lock } from '@drover/core/journal/file/lock';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../support/agent.ts';
+import { until } from '../../support/until.ts';
 
 const RECORDS: readonly JsonObject[] = Array.from({ length: 8 }, (_, n) => ({
   type: 'warning',
@@ -164,7 +165,7 @@ test('a full disk is reported at once, leaves no partial record, and recovers', 
   });
   let isDone = false;
   const appending = journal.append(RECORDS, true).then(() => (isDone = true));
-  while (told.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  await until(() => told.length > 0);
   expect(isDone).toBe(false);
   expect((await readJournalFile(options.path)).records).toEqual([]);
   room = 1e9;

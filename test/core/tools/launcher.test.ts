@@ -20,6 +20,7 @@ import { LAUNCHER as DROVER, processesWith } from '../../cli/program.ts';
 import { listening } from '../../support/serve/listening.ts';
 import { runSync } from '../../support/process/run-sync.ts';
 import { temporaryFolder, workspace } from '../../support/workspace.ts';
+import { until } from '../../support/until.ts';
 
 const waiter = fileURLToPath(new URL('../../support/process/launcher-waiter.ts', import.meta.url));
 const owner = fileURLToPath(new URL('../../support/process/launcher-owner.ts', import.meta.url));
@@ -48,7 +49,7 @@ function isThere(pid: number): boolean {
 }
 
 async function gone(pid: number): Promise<void> {
-  while (isThere(pid)) await delay(10);
+  await until(() => !isThere(pid));
 }
 
 const program = (file: string, ...args: string[]) => ({ file, args, cwd: '/', env, detached: true });
@@ -59,7 +60,7 @@ test('a launcher that dies ends its command, and the next one starts without it'
   let told = '';
   const command = 'setsid sleep 97 & echo $$ $!; sleep 97';
   const running = runTool(shell, { command }, { ...context(), onDelta: (delta) => (told += delta) });
-  while (!told.includes('\n')) await delay(10);
+  await until(() => told.includes('\n'));
   process.kill(pid, 'SIGKILL');
 
   expect(await running).toEqual({
@@ -147,7 +148,7 @@ test('a killed owner takes the launcher along, and its processes are found by ma
   const child = spawn(process.execPath, [owner], { stdio: ['ignore', 'pipe', 'inherit'] });
   let told = '';
   child.stdout.on('data', (chunk: Buffer) => (told += chunk.toString()));
-  while (!told.endsWith('\n')) await delay(10);
+  await until(() => told.endsWith('\n'));
   const {
     callId,
     command,

@@ -14,6 +14,7 @@ import { openLauncher, type RunLauncher } from '../../../bin/run/open-launcher.t
 import { listening } from '../../support/serve/listening.ts';
 import { proves } from '../../support/proves.ts';
 import { memoryGrowthDuring, workspace } from '../../support/workspace.ts';
+import { until } from '../../support/until.ts';
 
 // A number of seconds that no other sleep on this machine has.
 const LONG = `9${process.pid}.25`;
@@ -205,7 +206,7 @@ describe.each([
         const { call } = await workspace();
         const stop = new AbortController();
         const running = call(shell, { command }, stop.signal);
-        while (sleepers().length === 0) await delay(20);
+        await until(() => sleepers().length > 0);
         await delay(200);
 
         const asked = performance.now();
@@ -250,12 +251,12 @@ describe.each([
     await call(shell, {
       command: `setsid sh -c 'echo >ready; exec sleep ${LONG}' >/dev/null 2>&1 </dev/null & until [ -e ready ]; do sleep 0.05; done`,
     });
-    while (sleepers().filter((name) => name === 'sleep').length < 4) await delay(20);
+    await until(() => sleepers().filter((name) => name === 'sleep').length >= 4);
     expect(runningProcessGroups()).toHaveLength(2);
 
     endAllChildProcesses('SIGKILL');
     expect((await Promise.all(running)).map(({ isError }) => isError)).toEqual([true, true]);
-    while (sleepers().length > 0) await delay(20);
+    await until(() => sleepers().length === 0);
   });
 
   test('many commands at once keep their outputs apart', async () => {

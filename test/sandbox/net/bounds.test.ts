@@ -18,6 +18,7 @@ import {
   tcpSite,
   tunnel,
 } from './proxy-fixture.ts';
+import { until } from '../../support/until.ts';
 
 test('of 300 concurrent tunnels 256 open and the rest get a sentence', async () => {
   const port = await tcpSite((remote) => void remote.pipe(remote));
@@ -84,7 +85,7 @@ test('close destroys idle, waiting, tunnelling and dialling connections', async 
   waiting.write(`GET http://127.0.0.1:${port}/never HTTP/1.1\r\nHost: x\r\n\r\n`);
   dialling.write(`CONNECT slow.example.com:${port} HTTP/1.1\r\nHost: x\r\n\r\n`);
   const ends = [idle, tunnelling, waiting, dialling].map(readAll);
-  while (remotes.length < 2) await sleep(5);
+  await until(() => remotes.length >= 2);
   const remoteEnds = remotes.map((remote) => once(remote, 'end'));
   await proxy.close();
   expect(await Promise.all(ends)).toEqual(['', '', '', '']);

@@ -4,11 +4,11 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { closeSync, existsSync, openSync } from 'node:fs';
 import { symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { proves } from '../../support/proves.ts';
 import { temporaryFolder, withoutNotice } from '../../cli/fake-io.ts';
 import { LAUNCHER, processesWith, Program } from '../../cli/program.ts';
+import { until } from '../../support/until.ts';
 
 // The longest that a user or a supervisor waits.
 const STOP_MS_MAX = 3_000;
@@ -72,7 +72,7 @@ test('a second SIGINT ends drover at once, with a command that ignores signals',
   const { code, stdout } = await program.ended();
   expect(code).toBe(130);
   // The process was signalled; on a busy machine its end takes a moment.
-  while (processesWith(`sleep ${mark}`).length > 0) await delay(10);
+  await until(() => processesWith(`sleep ${mark}`).length === 0);
   // After one signal only, it would have waited for the command and printed how the session ended.
   expect(stdout).not.toContain('session_end');
 });

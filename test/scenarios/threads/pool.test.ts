@@ -15,6 +15,7 @@ import { never, rehearsal, temporaryFolder } from '../../support/agent.ts';
 import { story } from '../../support/story.ts';
 import { comparable, ended, listener, poolOf, taskOn } from '../../support/task.ts';
 import { proves } from '../../support/proves.ts';
+import { until } from '../../support/until.ts';
 
 const faulty = fileURLToPath(new URL('../../support/run/faulty-worker.ts', import.meta.url));
 const DEFAULTS = { entry: faulty, onDiagnostic: () => undefined };
@@ -60,7 +61,7 @@ test('a task that ignores a stop is ended with its thread, and its end is report
   const outcome = hasty.run(spec, run.link, stop.signal);
 
   await run.heard('tool_execution_start');
-  while (!existsSync(join(spec.workspace, 'now'))) await delay(10);
+  await until(() => existsSync(join(spec.workspace, 'now')));
   stop.abort();
   expect(await outcome).toMatchObject({ status: 'cancelled', failure: { kind: 'aborted', by: 'user' } });
   expect(markedProcesses()).toEqual([]);

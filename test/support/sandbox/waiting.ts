@@ -4,6 +4,7 @@ import { readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { processesWith } from '../../cli/program.ts';
 import type { Box } from './box.ts';
+import { until } from '../until.ts';
 
 type Kept = Pick<Box, 'policy'>;
 
@@ -27,7 +28,7 @@ export function namespaceOf(id: string): string {
 }
 
 export async function allGone({ policy }: Kept): Promise<void> {
-  while (processesWith(policy.folder).length > 0) await delay(5);
+  await until(() => processesWith(policy.folder).length === 0);
 }
 
 function childrenOf(id: string): readonly string[] {
