@@ -24,7 +24,7 @@ export type ServeWishes = {
   readonly io: Io;
 };
 
-/** As typed: the folder that is served decides what they mean. */
+/** As typed; their meaning depends on the served folder. */
 export type TypedWishes = Omit<ServeWishes, 'containment' | 'hub' | 'hosts'> & {
   readonly sandbox: SandboxArgs;
   readonly hosts: Pick<RunArgs, 'queue' | 'local'>;

@@ -1,7 +1,6 @@
 // Messages that a host or a coordinator refuses, and queues that a run refuses before it spends anything.
 
 import { networkInterfaces } from 'node:os';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { connectRedis, isRedisReady } from '@drover/hosts/line/redis';
 import { Mailbox } from '@drover/hosts/line/mailbox';
 import { Signer } from '@drover/hosts/line/signature';
@@ -23,10 +22,6 @@ const SCRIPT = planned({ one: { answers: [submits('done')] } });
 const ADDRESS = Object.values(networkInterfaces())
   .flatMap((all) => all ?? [])
   .find(({ internal, family }) => !internal && family === 'IPv4')?.address;
-
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await sleep(LOOK_MS);
-}
 
 async function mailbox(redis: Redis, name: string, key?: string) {
   const refused: string[] = [];

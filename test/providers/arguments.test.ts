@@ -46,6 +46,6 @@ test.each([
     `${'{"a":'.repeat(300)}1${'}'.repeat(300)}`,
     /^the arguments are nested more than 200 deep$/,
   ],
-])('%s is a reported problem, and leaves no argument', (_, text, problem) => {
+])('%s is reported as a problem, without arguments', (_, text, problem) => {
   expect(parseWireArguments(text)).toEqual({ args: {}, problem: expect.stringMatching(problem) });
 });

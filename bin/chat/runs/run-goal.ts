@@ -60,7 +60,7 @@ function openingOf(messages: readonly Message[]): readonly Message[] {
   return [...messages, { role: 'user', content: [{ type: 'text', text: HANDED_OVER }] }];
 }
 
-/** A model that the user chose goes before the roles of the config. */
+/** A model that the user chose overrides the roles of the config. */
 function runArgsOfChat(args: ChatArgs, talk: Talk, { models }: Settings): RunArgs {
   const { mode, budgetLeft: budget } = talk;
   const hasRoles = models.plan !== undefined || models.work !== undefined;

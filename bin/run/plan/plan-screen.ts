@@ -16,7 +16,8 @@ import { planFrame, type PlanFacts } from './plan-frame.ts';
 
 const ROWS_DEFAULT = 24;
 const PAGE_TASKS = 5;
-// A read that is due happens once round the event loop; the first turn may already be past its reads.
+// Each turn of the event loop reads pending input once. The first turn may have done so already, so wait for a second
+// one.
 const DROP_TURNS = 3;
 
 export type PlanKey = 'run' | 'stop' | 'edit' | 'comment';

@@ -8,6 +8,7 @@ import { expect, test } from 'vitest';
 import { main } from '../../../bin/drover.ts';
 import { Desk, steady } from '../desk.ts';
 import { FakeIo, temporaryFolder } from '../fake-io.ts';
+import { until } from '../../support/until.ts';
 
 const SCRIPT = `order: conversation
 answers:

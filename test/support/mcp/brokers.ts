@@ -97,7 +97,7 @@ export async function desk(
   const broker = new Broker({
     version: 'test',
     idleMs,
-    // Programs need no probe: all of them speak the previous revision.
+    // Programs are not probed: all of them speak the previous revision.
     priorsOf: ({ reach }) => ({
       get: () => (reach.type === 'stdio' ? { kind: 'legacy' } : undefined),
       set: () => undefined,

@@ -55,7 +55,7 @@ export async function findDependencies(repository: Repository, env: Readonly<Rec
   return { needs: [...needs.values()], locked, unexplained, notInstalled: await notInstalledDependencies(top, locked) };
 }
 
-/** Parts of a lockfile that names packages. One that names none installs nothing. */
+/** Words of a lockfile that names packages. A lockfile without packages installs nothing. */
 const NAMES_PACKAGES = /"node_modules\/|^packages:$|^\S+@\S+:$|"packages": \{\s+"/m;
 
 async function notInstalledDependencies(top: string, locked: Found['locked']): Promise<Found['notInstalled']> {

@@ -42,7 +42,7 @@ type GitOptions = {
 export type GitAnswer = {
   readonly code: number;
   readonly out: string;
-  /** Its stderr, also after success. */
+  /** The stderr of git, also after success. */
   readonly complaint: string;
 };
 

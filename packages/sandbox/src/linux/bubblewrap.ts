@@ -223,7 +223,7 @@ function bubblewrapMountArguments({ kind, from, at }: Mount): readonly string[] 
     case 'pinned':
       return statSync(from, { throwIfNoEntry: false }) === undefined ? [] : ['--bind', from, at];
     case 'sealed':
-      // `seal.ts` looks after links.
+      // `seal.ts` handles links.
       return lstatSync(at, { throwIfNoEntry: false })?.isSymbolicLink() === true ? [] : ['--ro-bind', from, at];
     case 'readable':
     case 'brought':

@@ -26,7 +26,7 @@ type ProxyBounds = {
   readonly headerBytesMax: number;
   readonly headersMs: number; // until all headers of a request arrived
   readonly connectMs: number; // to resolve, and again to connect
-  readonly idleMs: number; // without a byte either way
+  readonly idleMs: number; // without a byte in either direction
 };
 
 const PROXY_BOUNDS: ProxyBounds = {

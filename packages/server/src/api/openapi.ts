@@ -106,7 +106,7 @@ function openApiResponses(answer: Answer): object {
           description: 'Server-sent events: `id` is the event’s seq, `event` its type, `data` the event as JSON',
           content: { 'text/event-stream': { schema: openApiReference('Event') } },
         },
-        204: { description: 'Nothing more will come' },
+        204: { description: 'The stream has ended' },
       };
     case 'nothing':
       return { 204: { description: 'Done' } };
