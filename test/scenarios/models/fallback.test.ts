@@ -57,7 +57,7 @@ test('every retry of a worker’s request belongs to the attempt of its task', a
     ['one', 1, 1, 7],
     ['one', 1, 2, 7],
   ]);
-  // A refused request is no cache miss.
+  // A refused request is not a cache miss.
   expect(of(events, 'warning')).toEqual([]);
 });
 

@@ -43,12 +43,9 @@ export function chatDialectFault(frames: Iterable<Frame>, fault: FaultName, repl
     case 'chat-no-finish':
       return faultWithoutFrames(frames, ({ kind }) => kind === 'stop');
     case 'chat-usage-null':
-      return faultChangingFrames(faultWithoutFrames(frames, isUsageFrameOfFault), (_, chunk) => ({
-        ...chunk,
-        usage: null,
-      }));
+      return faultChangingFrames(faultWithoutFrames(frames, isUsageFrame), (_, chunk) => ({ ...chunk, usage: null }));
     case 'chat-usage-absent':
-      return faultChangingFrames(faultWithoutFrames(frames, isUsageFrameOfFault), (_, chunk) =>
+      return faultChangingFrames(faultWithoutFrames(frames, isUsageFrame), (_, chunk) =>
         faultLackingKey(chunk, 'usage'),
       );
     case 'chat-usage-extra':
@@ -183,7 +180,7 @@ function* faultOfWholeCalls(frames: Iterable<Frame>): Generator<Frame> {
   yield* flush();
 }
 
-function isUsageFrameOfFault({ kind, data }: Frame): boolean {
+function isUsageFrame({ kind, data }: Frame): boolean {
   return kind === 'other' && data.includes('"usage":{');
 }
 
@@ -195,7 +192,7 @@ function* faultWithUsageAnyway(frames: Iterable<Frame>, { usage }: Reply): Gener
   const prompt = usage.input + usage.cacheRead + usage.cacheWrite;
   const total = { prompt_tokens: prompt, completion_tokens: usage.output, total_tokens: prompt + usage.output };
   let last: Frame | undefined;
-  for (const frame of faultWithoutFrames(frames, isUsageFrameOfFault)) {
+  for (const frame of faultWithoutFrames(frames, isUsageFrame)) {
     if (frame.kind === 'end' && last !== undefined)
       yield* faultChangingFrames([last], (_, chunk) => ({
         ...chunk,

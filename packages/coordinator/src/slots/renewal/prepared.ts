@@ -130,7 +130,7 @@ export class PreparedTree {
   }
 }
 
-/** Returns undefined if there is too much, or an entry that is no file, folder or link. */
+/** Returns undefined if there is too much, or an entry that is not a file, folder or link. */
 export async function preparedSlotState(
   tree: string,
   paths: readonly string[],
@@ -171,7 +171,7 @@ function namesInLinkedFolders(state: TreeState): ReadonlyMap<string, readonly st
   return within;
 }
 
-/** Returns the names to go on with in a folder. */
+/** Returns the names to descend into in a folder. */
 type Look = (path: string, found: Stats) => 'all' | readonly string[] | 'stop';
 
 /** Returns true if every path existed in a real folder and `look` stopped at none. */

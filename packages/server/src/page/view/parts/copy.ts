@@ -4,7 +4,7 @@ import { announceInDom, domButton, markDomElement, setDomText } from '../dom.ts'
 
 const SHOWN_MS = 1_500;
 
-/** `what`: such as "the answer", for those who listen; `label`: where there are two beside each other. */
+/** `what`: such as "the answer", for those who listen; `label`: to tell two buttons apart. */
 export function copyButton(what: string, text: () => string, label = 'Copy'): HTMLButtonElement {
   const press = domButton(label, () => void copy(), { class: 'copy', is: { 'aria-label': `Copy ${what}` } });
   const copy = async () => {

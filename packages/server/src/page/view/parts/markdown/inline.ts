@@ -1,6 +1,6 @@
 // Inline Markdown as nodes: emphasis, code and links. HTML and images are shown as text.
 //
-// A link leads only to http, https or mailto, opens in a tab of its own that knows nothing of this page, and does
+// A link leads only to http, https or mailto, opens in a tab of its own without access to this page, and does
 // nothing before it is clicked: the server tells browsers not to look up its host. Where the words look like another
 // address, the true one follows.
 
