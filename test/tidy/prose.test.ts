@@ -44,7 +44,8 @@ const areas: readonly [string, number, () => number][] = [
   ['headers of source files', 0, () => count(SOURCES, (text) => [headerIn(text)])],
   ['comments of bin', 0, () => count('bin/**/*.ts', commentsIn)],
   ['comments of packages', 0, () => count('packages/*/src/**/*.ts', commentsIn)],
-  ['comments of tests', 0, () => count(['test/**/*.ts', 'bench/**/*.ts', 'scripts/*.ts'], commentsIn)],
+  // Two strings of tests hold glob patterns that look like comments.
+  ['comments of tests', 2, () => count(['test/**/*.ts', 'bench/**/*.ts', 'scripts/*.ts'], commentsIn)],
   ['help', 0, () => count(HELP, stringsIn)],
   ['README.md', 0, () => count('README.md', paragraphsIn)],
   ['other documents', 0, () => count(['[A-QS-Z]*.md', 'docs/*.md', 'examples/**/*.md'], paragraphsIn)],
