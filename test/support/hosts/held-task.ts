@@ -16,6 +16,8 @@ export type HeldTask = {
   readonly desk: HostsDesk;
   /** Lets the third call end. */
   readonly letGo: () => Promise<void>;
+  /** The file that the call waits for: the command line of its process has it. */
+  readonly flag: string;
 };
 
 export async function heldTask(): Promise<HeldTask> {
@@ -31,7 +33,7 @@ export async function heldTask(): Promise<HeldTask> {
     },
   });
   const desk = await HostsDesk.with(script);
-  return { desk, letGo: () => writeFile(flag, '') };
+  return { desk, flag, letGo: () => writeFile(flag, '') };
 }
 
 function heldCommand(flag: string): string {

@@ -71,8 +71,10 @@ export class Mailbox {
 
   /** Resolves when both connections are open. */
   async opened(): Promise<void> {
-    await Promise.all([this.#reading, this.#writing].map((each) => isRedisReady(each)));
-    await this.#keep();
+    const { signal } = this.#closing;
+    await Promise.all([this.#reading, this.#writing].map((each) => isRedisReady(each, signal)));
+    // A Redis that is slow for a moment must not end a host.
+    while (!signal.aborted && (await bestEffort(this.#keep().then(() => true))) !== true) await pause(PAUSE_MS, signal);
   }
 
   open<In, Out>(ends: LineEnds<In>): Line<In, Out> {

@@ -91,7 +91,7 @@ export class Host {
   /** Resolves when the host is announced and takes work. */
   async open(): Promise<void> {
     await Promise.all([this.#mailbox.opened(), isRedisReady(this.#redis)]);
-    await announceHost(this.#redis, this.#signer, this.#present());
+    await bestEffort(announceHost(this.#redis, this.#signer, this.#present()));
     await this.#fill();
   }
 
@@ -105,7 +105,7 @@ export class Host {
     clearInterval(this.#ticking);
     await this.#filling;
     const ended = [...this.#placed.values()].map((placed) => {
-      placed.end({ kind: 'aborted', by: 'shutdown' }, 'host');
+      placed.end({ kind: 'aborted', by: 'shutdown' }, 'stopped');
       return placed.ended;
     });
     await Promise.race([Promise.all(ended), new Promise((resolve) => setTimeout(resolve, CLOSE_MS_MAX).unref())]);

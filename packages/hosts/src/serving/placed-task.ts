@@ -89,9 +89,10 @@ export class PlacedTask {
     this.#news.resolve();
   }
 
-  /** Ends the placement. `closed`: the coordinator has no use for the workspace. */
-  end(why: Failure, by: 'host' | 'closed'): void {
+  /** Ends the placement. `closed`: the coordinator has no use for the workspace. `stopped`: it is told at once. */
+  end(why: Failure, by: 'host' | 'closed' | 'stopped'): void {
     this.#isClosed ||= by === 'closed';
+    if (by === 'stopped') this.#context.line.send({ type: 'given up', why: 'its host was stopped' });
     this.#stop.abort(new DroverError(why));
     this.#port?.close();
     this.#news.resolve();
