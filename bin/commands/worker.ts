@@ -2,7 +2,7 @@
 
 import { UsageError } from '@drover/core/errors';
 import { agentOptions } from '../session/agent-options.ts';
-import { defineCommand, listOption, parseNonEmpty, valueOption } from '../start/command.ts';
+import { defineCommand, flagOption, listOption, parseNonEmpty, valueOption } from '../start/command.ts';
 import { parseCount } from '../start/quantities.ts';
 
 const SLOTS_DEFAULT = 4;
@@ -23,6 +23,10 @@ export const worker = defineCommand({
       'Label for tasks that run only on hosts with it (repeatable)',
       parseWorkerLabel,
     ),
+    fetch: flagOption(
+      'Hosts:',
+      "Fetch the history of a repository from its remote, with this machine's own credentials",
+    ),
     name: valueOption('Hosts:', 'NAME', 'Name to show (default: the name of this machine)', parseNonEmpty),
     sandbox: { ...sandbox, about: 'Run commands in a sandbox if possible, always, or never (default: required)' },
     net,
@@ -37,11 +41,14 @@ export const worker = defineCommand({
     ],
     ['drover worker --queue redis://127.0.0.1:6379 --label gpu', 'Take tasks that need a gpu as well'],
   ],
-  async run({ queue, slots = SLOTS_DEFAULT, label: labels, name, log: file, ...sandboxed }, io) {
+  async run({ queue, slots = SLOTS_DEFAULT, label: labels, name, fetch: fetches, log: file, ...sandboxed }, io) {
     if (queue === undefined)
       throw new UsageError('say where the work is: drover worker --queue redis://127.0.0.1:6379');
     const { serveHost } = await import('../hosts/serve-host.ts');
-    return serveHost({ ...sandboxed, queue, key: io.env['DROVER_QUEUE_KEY'], slots, labels, name, log: file }, io);
+    return serveHost(
+      { ...sandboxed, queue, key: io.env['DROVER_QUEUE_KEY'], slots, labels, fetches, name, log: file },
+      io,
+    );
   },
 });
 

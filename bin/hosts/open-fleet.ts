@@ -113,6 +113,16 @@ async function checkRepositorySizeForHosts({ repository, base, env }: CheckedRun
     );
 }
 
+/** The remote of a repository, without credentials in it; undefined if no host could fetch from there. */
+export async function findRemote(repository: Repository, env: Settings['env']): Promise<string | undefined> {
+  const { gitOfRepository } = await import('@drover/coordinator/git/repository');
+  const git = gitOfRepository(repository, childProcessEnvironment(env));
+  const { out } = await git(['config', '--get', 'remote.origin.url'], { accept: [1] });
+  const remote = out.trim();
+  if (!/^(https:\/\/|ssh:\/\/|\/|[\w.-]+@[\w.-]+:)/.test(remote)) return undefined;
+  return remote.replace(/^(https:\/\/)[^/@]*@/, '$1');
+}
+
 export type HostedRun = {
   readonly id: string;
   readonly slots: Slots;

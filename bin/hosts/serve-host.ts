@@ -30,6 +30,7 @@ export type HostArgs = SandboxArgs & {
   readonly key: string | undefined;
   readonly slots: number;
   readonly labels: readonly string[];
+  readonly fetches: boolean;
   readonly name: string | undefined;
   readonly log: string | undefined;
 };
@@ -60,6 +61,7 @@ export async function serveHost(args: HostArgs, io: Io): Promise<number> {
     labels: args.labels,
     version: await ownVersion(),
     home: settings.home,
+    fetches: args.fetches,
     env,
     runTask: workers.run,
     contain,

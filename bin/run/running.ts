@@ -52,7 +52,7 @@ import { traceEnvironment } from '../telemetry/trace-env.ts';
 import { openPlanApproval } from './plan/approval.ts';
 import type { ServerSources } from '../mcp/server-list.ts';
 import { openMcpServers, type ServerHub, type ServersWish } from '../mcp/open-servers.ts';
-import { loadHostedWorkspaces, type HostsWish, openFleet } from '../hosts/open-fleet.ts';
+import { findRemote, loadHostedWorkspaces, type HostsWish, openFleet } from '../hosts/open-fleet.ts';
 import { openLauncher, type RunLauncher } from './open-launcher.ts';
 import { openRunBus, openRunBusJournal } from './open-run.ts';
 import { runDesk } from './run-desk.ts';
@@ -314,7 +314,9 @@ async function hostedRunOptions(
 ): Promise<Pick<Parameters<typeof run>[0], 'workspaces'>> {
   if (fleet === undefined || hosts === undefined) return {};
   const { setup = [], sandbox } = settings;
-  const asked = { setup, sandbox: sandbox?.mode ?? 'required', net: sandbox?.net ?? [], rules };
+  const remote = await findRemote(repository, env);
+  const required = { setup, sandbox: sandbox?.mode ?? 'required', net: sandbox?.net ?? [], rules } as const;
+  const asked = { ...required, ...(remote !== undefined && { remote }) };
   const common = { id, slots, local: hosts.local, startedAt, env, repository, asked };
   const open = await loadHostedWorkspaces();
   const rest = { settled: () => bus.settled(), records: past?.records ?? [] };

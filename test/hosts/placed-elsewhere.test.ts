@@ -1,6 +1,8 @@
 // Batches and served runs on hosts, and hosts that refuse a task.
 
-import { readFile } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Recorded } from '@drover/protocol/events';
 import { DroverClient } from '@drover/client/client';
 import { expect, test } from 'vitest';
@@ -11,6 +13,7 @@ import { statuses, told } from '../support/run/run-desk.ts';
 import { Redis, withRedis } from '../support/hosts/redis.ts';
 
 const SLOW = { timeout: 60_000 };
+const LARGE = 2_000_000;
 
 withRedis('other work on hosts', () => {
   test('a batch on a host has the patches of one machine', SLOW, async () => {
@@ -55,5 +58,22 @@ withRedis('other work on hosts', () => {
     expect(new Set(hostsOf(events))).toEqual(new Set(['open']));
     const refused = events.find((event) => event.type === 'placement' && event.state === 'lost');
     expect(refused).toMatchObject({ reason: expect.stringContaining('start it with --net example.com') });
+  });
+
+  test('a host with --fetch gets the history from the remote, and little over the line', SLOW, async () => {
+    const desk = await HostsDesk.with(sixTasks(), { files: { 'a.txt': 'one\n' } });
+    const { desk: run, redis } = desk;
+    await writeFile(join(run.repository, 'large'), randomBytes(LARGE));
+    run.git('add', '-A');
+    run.git('-c', 'user.name=A', '-c', 'user.email=a@example.com', 'commit', '-q', '-m', 'large');
+    const remote = join(run.folder, 'remote.git');
+    run.git('clone', '-q', '--bare', run.repository, remote);
+    run.git('remote', 'add', 'origin', remote);
+    const host = await desk.host('alpha', { args: ['--fetch'] });
+    const recorded = redis.record();
+    const { end } = await desk.run([]);
+    expect(new Set(Object.values(statuses(end)))).toEqual(new Set(['landed']));
+    expect(host.stdout).toContain(`fetched from ${remote}`);
+    expect((await recorded()).length).toBeLessThan(LARGE);
   });
 });

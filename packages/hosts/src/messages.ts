@@ -33,6 +33,8 @@ export type Order = {
   readonly objectFormat: ObjectFormat;
   readonly identity: Identity;
   readonly base: string;
+  /** Where the host may fetch the history; without credentials. */
+  readonly remote?: string;
   /** The commit with the files that an earlier host had reported. */
   readonly checkpoint?: string;
   /** The workspace that the host kept for this attempt, if it still has one, is resumed as it is. */

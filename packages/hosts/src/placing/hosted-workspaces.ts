@@ -35,7 +35,7 @@ export type HostedOptions = {
   readonly env: Readonly<Record<string, string>>;
   readonly repository: Pick<Repository, 'objectFormat' | 'identity'>;
   /** The part of an order that is equal for all tasks. */
-  readonly asked: Pick<Order, 'setup' | 'sandbox' | 'net' | 'rules'>;
+  readonly asked: Pick<Order, 'setup' | 'sandbox' | 'net' | 'rules' | 'remote'>;
   /** The journal of earlier processes of the run. */
   readonly records: readonly Recorded[];
   readonly tell: (event: Event, place: Place) => void;

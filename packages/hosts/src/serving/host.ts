@@ -11,7 +11,9 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { bestEffort } from '@drover/core/promises';
 import type { Diagnose } from '@drover/core/diagnosis';
+import { DroverError } from '@drover/core/errors';
 import type { NetworkEvent } from '@drover/protocol/events';
+import { describe } from '@drover/protocol/failures';
 import type { RunTask } from '@drover/core/task/task';
 import type { Contain } from '@drover/coordinator/slots/containment';
 import { Slots, type Workspace } from '@drover/coordinator/slots/slots';
@@ -23,7 +25,7 @@ import { type FromHost, type Job, type Note, type Order, placementId, type ToHos
 import { announceHost, inboxOfHost, listHosts, type PresentHost, retractHost } from '../presence.ts';
 import { hostQueueName, JobSource, queueName, type TakenJob } from '../placing/queue.ts';
 import { PlacedTask, type OpenRun } from './placed-task.ts';
-import { openHostRepository } from './repository.ts';
+import { fetchBulk, type HostRepository, openHostRepository } from './repository.ts';
 
 const CLOSE_MS_MAX = 10_000;
 /** A host with less free disk takes no work: a checkout or a commit could fail half way. */
@@ -37,6 +39,8 @@ export type HostOptions = {
   readonly labels: readonly string[];
   readonly version: string;
   readonly home: string;
+  /** Whether it fetches the history from the remote of a repository. */
+  readonly fetches: boolean;
   readonly env: Readonly<Record<string, string>>;
   readonly runTask: RunTask;
   /** The sandbox of a run's commands. Throws Refusal if it cannot be what the order asks for. */
@@ -285,6 +289,7 @@ export class Host {
       links.get(`${run} ${task} ${attempt}`)?.(event, {}),
     );
     const repository = await openHostRepository(order, { home, env });
+    await this.#fetch(order, repository);
     const slots = await Slots.open({
       home,
       repository: repository.repository,
@@ -294,6 +299,16 @@ export class Host {
       ...(contain !== undefined && { contain }),
     });
     return { slots, repository, contained: contain !== undefined };
+  }
+
+  /** The coordinator sends what could not be fetched. */
+  async #fetch({ run, remote }: Order, repository: HostRepository): Promise<void> {
+    if (!this.#options.fetches || remote === undefined) return;
+    const end = await fetchBulk(repository, remote).then(
+      () => 'fetched',
+      (error: unknown) => `could not fetch (${error instanceof DroverError ? describe(error.failure) : String(error)})`,
+    );
+    this.#options.tell(`${run}: ${end} from ${remote}`);
   }
 
   async #closeRun(run: string): Promise<void> {

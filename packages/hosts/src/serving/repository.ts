@@ -6,12 +6,13 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bestEffort } from '@drover/core/promises';
-import { gitAt, type GitPlace } from '@drover/coordinator/git/git';
+import { gitAt, gitIn, type GitPlace } from '@drover/coordinator/git/git';
 import type { Repository } from '@drover/coordinator/git/repository';
 import type { Order } from '../messages.ts';
 
 const HAVE = 'refs/drover/have/';
 const HAVE_MAX = 64;
+const FETCH_MS_MAX = 600_000;
 
 export type HostRepository = { readonly repository: Repository; readonly place: GitPlace };
 
@@ -40,6 +41,23 @@ export async function openHostRepository(
     filters: [],
   };
   return { repository, place };
+}
+
+/**
+ * Fetches the branches of the remote with this machine's own git config and credentials. Only over https and ssh, or
+ * from a folder: others could name a program to run.
+ */
+export async function fetchBulk({ place }: HostRepository, remote: string): Promise<void> {
+  const allowed = ['https', 'ssh', 'file'].flatMap((name) => ['-c', `protocol.${name}.allow=always`]);
+  const git = gitIn(place.gitDir, place.env);
+  await git(
+    [
+      ...['-c', 'protocol.allow=never', ...allowed, '-c', 'core.hooksPath=/dev/null'],
+      ...['fetch', '-q', '--no-tags', '--no-write-fetch-head', '--no-auto-gc', '--', remote],
+      `+refs/heads/*:${HAVE}fetched/*`,
+    ],
+    { signal: AbortSignal.timeout(FETCH_MS_MAX) },
+  );
 }
 
 /** Commits whose objects are all here, newest first. */
