@@ -11,7 +11,7 @@ import { eventsIn, hostsOf, HostsDesk } from '../support/hosts/hosts-desk.ts';
 import { withRedis } from '../support/hosts/redis.ts';
 import { calls, planned, statuses, submits, told, writes } from '../support/run/run-desk.ts';
 
-const SLOW = { timeout: 60_000 };
+const SLOW = { timeout: 180_000 };
 const MODULES = fileURLToPath(new URL('../../node_modules', import.meta.url));
 const EVERYTHING = join(MODULES, '@modelcontextprotocol/server-everything/dist/index.js');
 

@@ -12,7 +12,7 @@ import { BatchDesk, noisyFiles, tidying } from '../support/run/batch-desk.ts';
 import { statuses, told } from '../support/run/run-desk.ts';
 import { Redis, withRedis } from '../support/hosts/redis.ts';
 
-const SLOW = { timeout: 60_000 };
+const SLOW = { timeout: 180_000 };
 const LARGE = 2_000_000;
 
 withRedis('other work on hosts', () => {

@@ -50,14 +50,10 @@ export async function openHostRepository(
 export async function fetchBulk({ place }: HostRepository, remote: string): Promise<void> {
   const allowed = ['https', 'ssh', 'file'].flatMap((name) => ['-c', `protocol.${name}.allow=always`]);
   const git = gitIn(place.gitDir, place.env);
-  await git(
-    [
-      ...['-c', 'protocol.allow=never', ...allowed, '-c', 'core.hooksPath=/dev/null'],
-      ...['fetch', '-q', '--no-tags', '--no-write-fetch-head', '--no-auto-gc', '--', remote],
-      `+refs/heads/*:${HAVE}fetched/*`,
-    ],
-    { signal: AbortSignal.timeout(FETCH_MS_MAX) },
-  );
+  const settings = ['-c', 'protocol.allow=never', ...allowed, '-c', 'core.hooksPath=/dev/null'];
+  const fetch = ['fetch', '-q', '--no-tags', '--no-write-fetch-head', '--no-auto-gc'];
+  const signal = AbortSignal.timeout(FETCH_MS_MAX);
+  await git([...settings, ...fetch, '--', remote, `+refs/heads/*:${HAVE}fetched/*`], { signal });
 }
 
 /** Commits whose objects are all here, newest first. */
