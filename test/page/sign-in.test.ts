@@ -81,7 +81,8 @@ inBrowser('signing in', (open) => {
   test('an unknown address says so', async () => {
     const { url } = await empty();
     const { page, complaints } = await open(`${url}/#/runs/run_${'0'.repeat(32)}`, { token: TOKEN });
-    await page.getByText('This is not here, or not any more.').waitFor();
+    await page.getByRole('heading', { name: 'This is not here' }).waitFor();
+    expect(await page.getByRole('button', { name: 'Resume' }).count()).toBe(0);
     await page.evaluate(`location.hash = '#/%'`);
     await page.getByText('Nothing chosen').waitFor();
     expect(complaints.filter((each) => !each.includes('status of 404'))).toEqual([]);
