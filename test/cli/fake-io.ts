@@ -82,7 +82,7 @@ function keyboard(lines: readonly (string | undefined)[], screen: PassThrough): 
   const keys = new PassThrough();
   const left = [...lines];
   screen.on('data', (chunk: Buffer) => {
-    if (!/(?:\[\w\]\w+|\n {2}\w+): $/.test(chunk.toString())) return;
+    if (!/(?:\[\w\]\w+|\n {2}\w+|goes back): $/.test(chunk.toString())) return;
     if (left.length === 0) return void keys.end();
     const line = left.shift();
     if (line !== undefined) keys.write(`${line}\n`);

@@ -17,6 +17,7 @@ const NOT_RUN: readonly (readonly [RegExp, string])[] = [
     /^(?:\w+=\S+ )?(?:drover .*--queue|drover worker|drover hosts|redis-server)\b/,
     'needs a Redis; run by the tests of hosts',
   ],
+  [/^drover mcp log(?:in|out)\b/, 'needs a server that wants a login; run by the tests of mcp'],
   [/^drover chat\b/, 'needs a terminal; run by the tests of chat'],
 ];
 

@@ -74,6 +74,8 @@ export const STAGES: Readonly<Record<string, PageStage>> = {
     statuses: {
       'drover run --plan plan.yaml --gate "npm test" --workers 4': 3,
       'drover run "add types to src" --gate "npm test" --budget 5usd --timeout 30m --yes': 3,
+      // The work of a first attempt exists nowhere else, so it wants a --yes.
+      'drover rm 1a2b3c': 2,
     },
   },
   'docs/sandbox.md': {

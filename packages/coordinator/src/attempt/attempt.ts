@@ -369,7 +369,7 @@ function seedCacheMiss({ system, seed }: AttemptOptions): string | undefined {
   if (seed.shared === undefined) return undefined;
   const at = firstSeedDifference(seed.shared, beginningOfSeed(system, seed.messages));
   return at === undefined
-    ? 'nothing of what it was seeded with was read from the cache, though it is the coordinator’s to the byte'
+    ? 'its first request read nothing from the cache, although it begins like the coordinator’s, byte for byte'
     : `nothing of what it was seeded with was read from the cache: it differs from the coordinator’s at byte ${at}`;
 }
 
