@@ -29,7 +29,7 @@ const STOP_MS_MAX = 2_000;
 const UNREAD_MS_MAX = 1_000;
 const FLUSH_MS_MAX = 1_000;
 // Loading what bounds the heap takes 5 ms, which the first request need not wait for.
-const HEAP_BOUND_MS = 300;
+const HEAP_BOUND_MS = 100;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** In the order of the help. */

@@ -125,7 +125,7 @@ function table(runs: ReadonlyMap<string, readonly Figures[]>): readonly string[]
       ),
     ].join('');
   return [
-    ['', ...names.map((name) => name.padStart(10))].join(' '.repeat(34)).trimEnd(),
+    [''.padEnd(34), ...names.map((name) => name.padStart(10))].join(''),
     row('start to first request, ms', ({ startMs }) => startMs, 0),
     row(`per step over ${STEPS} steps, ms`, ({ stepMs }) => stepMs, 1),
     row('last 10 steps / first 10 steps', ({ late }) => late, 2),

@@ -31,15 +31,9 @@ export const PEERS: readonly Peer[] = [
       env: { ANTHROPIC_BASE_URL: url },
     }),
   },
-  {
-    name: 'drover',
-    tool: 'shell',
-    args: { command: 'true' },
-    start: ({ url, home }) => ({
-      argv: [process.execPath, join(dist, 'drover.cjs'), 'exec', '--model', 'anthropic/any', '--json', '--yes', 'go'],
-      env: { ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: 'x', DROVER_HOME: join(home, 'state') },
-    }),
-  },
+  // The others have no sandbox, or work without theirs here.
+  drover('drover', 'off'),
+  drover('contained', 'required'),
   {
     name: 'codex',
     from: '@openai/codex',
@@ -96,6 +90,19 @@ export const PEERS: readonly Peer[] = [
     },
   },
 ];
+
+function drover(name: string, sandbox: 'off' | 'required'): Peer {
+  const exec = [join(dist, 'drover.cjs'), 'exec', '--model', 'anthropic/any', '--json', '--yes'];
+  return {
+    name,
+    tool: 'shell',
+    args: { command: 'true' },
+    start: ({ url, home }) => ({
+      argv: [process.execPath, ...exec, '--sandbox', sandbox, 'go'],
+      env: { ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: 'x', DROVER_HOME: join(home, 'state') },
+    }),
+  };
+}
 
 function write(home: string, path: string, text: readonly string[]): void {
   mkdirSync(join(home, path, '..'), { recursive: true });
