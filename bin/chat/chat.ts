@@ -148,9 +148,10 @@ class Room {
 
   async #retell(records: readonly JsonObject[]): Promise<void> {
     const { talk, view } = this.#in;
-    await this.#say(`resuming session ${this.#short(talk.id)}; its last turn:`);
+    const last = lastTurnForChat(records);
+    await this.#say(`resuming session ${this.#short(talk.id)}${last.length === 0 ? '' : '; its last turn:'}`);
     await this.#say('');
-    await view.retell(lastTurnForChat(records));
+    await view.retell(last);
     for (const line of talk.takeNews()) await this.#say(line);
   }
 

@@ -22,6 +22,7 @@ import { modelFactsOf } from '@drover/core/model/catalog';
 import { NO_USAGE } from '@drover/core/model/spending/usage';
 import { sessionTools } from '@drover/core/tools/builtin';
 import { skillTools } from '@drover/core/tools/skill';
+import { diagnosticsRedactor } from '../diagnostics.ts';
 import type { Surroundings } from '../session/execution.ts';
 import type { ModelChoice } from '../model/model-choice.ts';
 import { openJournalOfSession } from '../session/open-journal.ts';
@@ -158,9 +159,11 @@ export class Talk {
     return this.#notes.length === 0 ? messages : [...messages, { role: 'user', content: [...this.#notes] }];
   }
 
-  /** A run of this session is about to begin. */
-  async beginRun(run: string): Promise<void> {
-    await (await this.#open()).runs.begin(run);
+  /** A run of this session is about to begin. The session begins with it, as it does with a message. */
+  async beginRun(run: string, goal: string): Promise<void> {
+    const { session, runs } = await this.#open();
+    await session.begin();
+    await runs.begin(run, (await diagnosticsRedactor(this.#surroundings.io)).text(goal));
   }
 
   /** A run of this session has ended: it counts, and its report goes along with the next message. */

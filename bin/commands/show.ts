@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { taskRowsOfState } from '@drover/coordinator/view/state';
 import { UsageError } from '@drover/core/errors';
 import type { TaskRow } from '@drover/protocol/run';
+import { SessionRuns } from '../chat/runs/session-runs.ts';
 import { defineCommand, flagOption, listOption, parseNonEmpty, valueOption } from '../start/command.ts';
 import { diagnosticsRedactor } from '../diagnostics.ts';
 import { exitCodeOfFailure, exitCode } from '../start/exit-code.ts';
@@ -121,12 +122,19 @@ function showRunText(summary: RunSummary, kept: KeptRun, { paper, short }: Telli
 async function showSessionCommand(kept: KeptSession, json: boolean, io: Io): Promise<number> {
   const redactor = await diagnosticsRedactor(io);
   const records = kept.records.map((record) => redactor.value(record));
-  const summary = summarizeSession({ ...kept, records });
+  const summary = summarizeSession({ ...kept, records }, await readRunsOfSession(kept));
   if (summary !== undefined) {
     if (json) await printJsonLine(io, summary);
     else await printSession({ ...kept, records }, redactor.value(summary as never) as SessionSummary, io);
   }
   return printJournalProblem(kept, io);
+}
+
+async function readRunsOfSession({ home, id }: KeptSession): Promise<SessionSummary['runs']> {
+  const runs = await SessionRuns.open(home, id);
+  if (runs.count === 0) return undefined;
+  const { cost } = await runs.spent();
+  return { count: runs.count, ...(cost !== undefined && { cost }) };
 }
 
 async function printSession(kept: KeptSession, summary: SessionSummary, io: Io): Promise<void> {

@@ -11,9 +11,9 @@ import type { Chat } from './slash.ts';
 
 const LISTED_MAX = 20;
 
-/** Sessions that worked in a folder, newest first. */
+/** Sessions that worked in a folder or started a run there, newest first. */
 export function listChatSessions(home: string, cwd: string): readonly SessionRow[] {
-  return listSessions(home).filter((row) => row.cwd === cwd && row.turns > 0);
+  return listSessions(home).filter((row) => row.cwd === cwd && (row.turns > 0 || row.state === 'done'));
 }
 
 export function chatSessionChoice({ id, title, updatedAt, state }: SessionRow, short: (id: string) => string): Choice {

@@ -36,6 +36,10 @@ const HANDED_OVER =
 /** Throws UsageError if the chat may not start a run now. */
 export function checkHandover({ goal, talk }: Handover): void {
   if (goal === '') throw new UsageError('say what the run is to achieve: /run <goal>');
+  if (goal.startsWith('--'))
+    throw new UsageError(
+      '/run takes only a goal, no flags; name gates in the config, or start the run with: drover run --gate …',
+    );
   if (talk.mode === 'read only')
     throw new UsageError('a run changes files, and the chat is in read-only mode; Shift-Tab changes it');
   if (isUsedUp(talk.budgetLeft)) throw new UsageError('the budget of this chat is used up, so no run can start');
@@ -47,7 +51,7 @@ export async function runGoalOfChat({ goal, talk, args }: Handover, io: Io): Pro
   const wanted = runArgsOfChat(args, talk, around.settings);
   const run = await newRunSettings(wanted, { goal, tasks: undefined }, around, io);
   const id = newId('run');
-  await talk.beginRun(id);
+  await talk.beginRun(id, goal);
   try {
     await startRun(wanted, { ...around, id, run, tasks: undefined, opening: openingOf(talk.handedOver) }, io);
   } finally {

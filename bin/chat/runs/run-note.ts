@@ -1,5 +1,6 @@
 // The text that the model of a chat reads about a run of the chat.
 
+import { handedOverLine } from '@drover/core/journal/sessions';
 import type { KeptRun } from '../../history/run.ts';
 import { runReport, shortRunId } from '../../views/report.ts';
 
@@ -9,8 +10,7 @@ const CHARS_MAX = 20_000;
 /** The report that the user saw, or how far the run came before it was killed. */
 export function runNote({ id, state }: KeptRun): string {
   const short = shortRunId(id);
-  const goal = state.settings?.goal ?? '';
-  const head = `[The user has handed this conversation to a run with the goal: ${goal}]`;
+  const head = handedOverLine(state.settings?.goal ?? '');
   const { end } = state;
   if (end === undefined)
     return `${head}\n[The run was interrupted and has no report. drover resume ${short} continues it.]`;

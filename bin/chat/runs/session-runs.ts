@@ -4,14 +4,13 @@
 
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { runJournalPath } from '@drover/coordinator/run/journal';
 import { writeBatchFileWhole } from '@drover/coordinator/batch/whole-file';
-import { sessionFolder } from '@drover/core/journal/session-journal';
+import { sessionRunsPath } from '@drover/core/journal/session-journal';
 import { NO_SPENDING, type Spent, sumSpent } from '@drover/core/model/spending/spent';
 import type { KeptRun } from '../../history/run.ts';
 
-type Entry = { readonly run: string; readonly isTold: boolean };
+type Entry = { readonly run: string; readonly goal?: string; readonly isTold: boolean };
 
 export class SessionRuns {
   readonly #home: string;
@@ -20,7 +19,7 @@ export class SessionRuns {
 
   private constructor(home: string, session: string) {
     this.#home = home;
-    this.#path = join(sessionFolder(home, session), 'runs.json');
+    this.#path = sessionRunsPath(home, session);
   }
 
   static async open(home: string, session: string): Promise<SessionRuns> {
@@ -30,14 +29,18 @@ export class SessionRuns {
   }
 
   /** Durable before the run begins, so that a killed run is found again. */
-  begin(run: string): Promise<void> {
-    return this.#write([...this.#entries, { run, isTold: false }]);
+  begin(run: string, goal: string): Promise<void> {
+    return this.#write([...this.#entries, { run, goal, isTold: false }]);
   }
 
   /** The model has read all reports. */
   async tell(): Promise<void> {
     if (this.#entries.some(({ isTold }) => !isTold))
-      await this.#write(this.#entries.map(({ run }) => ({ run, isTold: true })));
+      await this.#write(this.#entries.map((entry) => ({ ...entry, isTold: true })));
+  }
+
+  get count(): number {
+    return this.#entries.length;
   }
 
   /** The runs whose reports the model has not read, as they are now. */

@@ -31,9 +31,14 @@ export type SessionSummary = {
   readonly usage: Usage;
   readonly cost?: number; // US dollars; absent if the price is unknown
   readonly tokens?: NonNullable<Past['tokens']>; // tokens of the last prompt
+  /** Runs that a chat has started in it. `cost` and `usage` of the session leave them out. */
+  readonly runs?: RunsOfSession;
 };
 
-export function summarizeSession({ id, home, records, past, live, problem }: KeptSession): SessionSummary | undefined {
+type RunsOfSession = { readonly count: number; readonly cost?: number };
+
+export function summarizeSession(kept: KeptSession, runs?: RunsOfSession): SessionSummary | undefined {
+  const { id, home, records, past, live, problem } = kept;
   const row = listSessions(home).find((each) => each.id === id);
   if (row === undefined) return undefined;
   const events = past === undefined ? [] : listStoredEvents({ records, live });
@@ -56,6 +61,7 @@ export function summarizeSession({ id, home, records, past, live, problem }: Kep
     usage: past?.usage ?? NO_USAGE,
     ...(past?.cost !== undefined && { cost: past.cost }),
     ...(past?.tokens !== undefined && { tokens: past.tokens }),
+    ...(runs !== undefined && { runs }),
   };
 }
 
@@ -82,9 +88,13 @@ function isSessionStateShown(state: State): boolean {
   return state === 'damaged' || state === 'newer';
 }
 
+function runsOfSessionText({ count, cost }: RunsOfSession): string {
+  return [countText(count), ...(cost === undefined ? [] : [dollarsText(cost)])].join(', ');
+}
+
 /** For the user: the title, and one line for each known fact. */
 export function formatSessionSummary(summary: SessionSummary, paper: Paper): string {
-  const { id, title, state, reason, startedAt, updatedAt, model, cwd, turns, denied, usage, cost } = summary;
+  const { id, title, state, reason, startedAt, updatedAt, model, cwd, turns, denied, usage, cost, runs } = summary;
   const looks = looksOf[state];
   const lines = formatHistoryFacts(
     [
@@ -97,6 +107,7 @@ export function formatSessionSummary(summary: SessionSummary, paper: Paper): str
       ['denied', deniedCallLines(denied).join('; ')],
       ['used', tokensText(usage).join(', ')],
       ['cost', cost === undefined ? '' : dollarsText(cost)],
+      ['runs', runs === undefined ? '' : runsOfSessionText(runs)],
       ['prompt', summary.tokens === undefined ? '' : tokenFiguresText(summary.tokens).join(', ')],
     ],
     paper,

@@ -149,6 +149,7 @@ test('/run needs a goal, a repository, and a mode that may change files', async 
   const chat = chatAt(desk, ['--cwd', desk.folder]);
   await chat.says('/run');
   await chat.says('/run make it fast');
+  await chat.says("/run --gate 'npm test' make it fast");
   await chat.types(KEYS.shiftTab, '/run make it fast', KEYS.enter);
   await chat.shows('read-only mode');
   await chat.types(KEYS.ctrlD);
@@ -156,6 +157,7 @@ test('/run needs a goal, a repository, and a mode that may change files', async 
   const screen = (await chat.screen()).join('\n');
   expect(screen).toContain('say what the run is to achieve');
   expect(screen).toContain('git repository');
+  expect(screen).toContain('/run takes only a goal');
   expect(await listRuns(desk)).toEqual([]);
 });
 
@@ -178,6 +180,55 @@ test('a chat that was killed in its run finds it with --continue', async () => {
   await chat.types(KEYS.ctrlD);
   expect(await chat.code).toBe(0);
   expect(textOf(desk.server.requests.at(-1)?.body)).toMatch(/it is slow.*was interrupted.*and now\?/);
+});
+
+test('a chat that began with /run and was killed in it finds the run with --continue', async () => {
+  const desk = await waitingDesk();
+  const argv = ['chat', '--model', 'anthropic/claude-sonnet-4-5', '--yes', '--sandbox', 'off'];
+  const killed = new MortalChat(argv, { cwd: desk.repository, env: envOf(desk) });
+  await killed.printed('❯');
+  killed.press(`/run make it fast${KEYS.enter}`);
+  await killed.printed('shell: until');
+  await killed.kill();
+  const chat = chatAt(desk, ['--continue']);
+  const [run] = await listRuns(desk);
+  await chat.shows(`run ${shortRunId(run?.id ?? '')} of this session was interrupted`);
+  await chat.says('and now?');
+  await chat.types(KEYS.ctrlD);
+  expect(await chat.code).toBe(0);
+  expect(textOf(desk.server.requests.at(-1)?.body)).toMatch(/make it fast.*was interrupted.*and now\?/);
+});
+
+test('a chat of /run alone is listed and continued with its cost', async () => {
+  const desk = await RunDesk.with(handingOver());
+  const first = chatAt(desk, ['--yes']);
+  await first.types('/run make it fast', KEYS.enter);
+  await first.shows('the agent reads the report of run');
+  await first.types(KEYS.ctrlD);
+  await first.code;
+  const [run] = await listRuns(desk);
+  const cost = run?.state.cost ?? NaN;
+  expect(cost).toBeGreaterThan(0);
+  const listed = async (): Promise<unknown> =>
+    (await desk.drover(['runs', '--json'])).stdout
+      .split('\n')
+      .filter((line) => line.includes('"kind":"session"'))
+      .map((line) => JSON.parse(line) as unknown);
+  const row = { title: '/run make it fast', state: 'done' };
+  expect(await listed()).toMatchObject([row]);
+  const again = chatAt(desk, ['--continue']);
+  await again.says('/cost');
+  const before = (await again.terminal.everything()).join(' ');
+  expect(Number(/\$([\d.]+); the conversation/.exec(before)?.[1])).toBeCloseTo(cost, 3);
+  expect(before).not.toContain('its last turn');
+  await again.says('and now?');
+  await again.types(KEYS.ctrlD);
+  expect(await again.code).toBe(0);
+  expect(textOf(desk.server.requests.at(-1)?.body)).toMatch(/1 of 1 task landed.*and now\?/);
+  expect(await listed()).toMatchObject([row]);
+  const [{ id }] = (await listed()) as [{ readonly id: string }];
+  expect(JSON.parse((await desk.drover(['show', id, '--json'])).stdout)).toMatchObject({ runs: { count: 1, cost } });
+  expect((await desk.drover(['show', id])).stdout).toMatch(/runs +1, \$/);
 });
 
 test('a real SIGINT ends the run of a chat, and the chat goes on', async () => {

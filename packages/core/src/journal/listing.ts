@@ -8,7 +8,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { readJournalContents, type Contents } from './file/format.ts';
 
 // Raise this when the content of rows changes: a different version drops all cached rows.
-const INDEX_VERSION = 4;
+const INDEX_VERSION = 5;
 
 const JOURNAL = 'journal.jsonl';
 

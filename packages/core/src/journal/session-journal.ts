@@ -30,6 +30,11 @@ export function journalPath(home: string, id: string): string {
   return join(sessionFolder(home, id), 'journal.jsonl');
 }
 
+/** The runs that a chat of this session has started: a list beside its journal. */
+export function sessionRunsPath(home: string, id: string): string {
+  return join(sessionFolder(home, id), 'runs.json');
+}
+
 /**
  * Opens the journal for writing. Answers that a crash cut off are durably discarded before this resolves, and a
  * request that it cut off is charged to the budget.

@@ -1,13 +1,17 @@
 // Session list: one row per session, with its first prompt and its state.
 
+import { existsSync, readFileSync } from 'node:fs';
 import { FORMAT_VERSION, type Contents } from './file/format.ts';
 import { foldSessionHistory, type Past } from './history.ts';
 import { listJournals } from './listing.ts';
 import { isJournalLocked } from './file/lock.ts';
-import { journalPath } from './session-journal.ts';
+import { journalPath, sessionRunsPath } from './session-journal.ts';
 
 const FOLDER = 'sessions';
 const TITLE_CHARS_MAX = 80;
+
+// How the note about a run of a chat begins. It comes before the first words of the user.
+const HANDED_OVER = '[The user has handed this conversation to a run with the goal: ';
 
 export type SessionRow = {
   readonly kind: 'session';
@@ -25,7 +29,7 @@ export type SessionRow = {
 
 /** Lists all sessions, newest first. */
 export function listSessions(home: string): readonly SessionRow[] {
-  return listJournals(home, { folder: FOLDER, rowOf: sessionRowOf });
+  return listJournals(home, { folder: FOLDER, rowOf: sessionRowOf }).map((row) => withRunsOfSession(home, row));
 }
 
 /** Whether a process, this one included, is writing the session's journal. */
@@ -33,9 +37,24 @@ export function isSessionLive(home: string, id: string): boolean {
   return isJournalLocked(`${journalPath(home, id)}.lock`);
 }
 
-/** The first line of a prompt, truncated. */
+/** The first line of a prompt, truncated. A note about a run becomes the command that started it. */
 export function sessionTitle(text: string): string {
-  return text.trim().split('\n', 1)[0]?.slice(0, TITLE_CHARS_MAX) ?? '';
+  const line = text.trim().split('\n', 1)[0] ?? '';
+  const title = line.startsWith(HANDED_OVER) ? `/run ${line.slice(HANDED_OVER.length).replace(/\]$/, '')}` : line;
+  return title.slice(0, TITLE_CHARS_MAX);
+}
+
+/** The first line of the note about a run of a chat. */
+export function handedOverLine(goal: string): string {
+  return `${HANDED_OVER}${goal}]`;
+}
+
+/** A session without turns that has started a run is not empty. The index caches journals only. */
+function withRunsOfSession(home: string, row: SessionRow): SessionRow {
+  const path = sessionRunsPath(home, row.id);
+  if (row.state !== 'empty' || row.model === '' || !existsSync(path)) return row;
+  const [first] = JSON.parse(readFileSync(path, 'utf8')) as readonly { readonly goal?: string }[];
+  return { ...row, state: 'done', title: sessionTitle(`/run ${first?.goal ?? ''}`) };
 }
 
 function sessionRowOf(id: string, { records, version, damage }: Contents): SessionRow {
