@@ -4,7 +4,8 @@
 //   1. Gates, delivery and repository stay as they were, because earlier tasks landed by those rules.
 //   2. Models of the roles, worker count, steps per task, budget and time limit can be set anew. Budget and time limit
 //      count from the start of the run, so they must exceed what it has used.
-//   3. Permission rules and view options are never stored. The user passes them each time.
+//   3. A plan that the user has not approved is executed only with a terminal to ask on, or with --yes.
+//   4. Permission rules and view options are never stored. The user passes them each time.
 
 import { existsSync } from 'node:fs';
 import type { PlannedTask } from '@drover/protocol/plan';
@@ -13,7 +14,7 @@ import { openDiagnostics } from '../diagnostics.ts';
 import type { NamedRun } from '../result/run-store.ts';
 import { openSecretRedactor } from '../secrets/own-secrets.ts';
 import { openRunBusJournal, type RunPlace, tellRunEvents } from './open-run.ts';
-import { canRunResume } from '@drover/coordinator/run/runs';
+import { canRunResume, lacksRunApproval } from '@drover/coordinator/run/runs';
 import type { RunHistory } from '@drover/coordinator/run/history';
 import { openRepository, type Repository } from '@drover/coordinator/git/repository';
 import { taskRowsOfState } from '@drover/coordinator/view/state';
@@ -31,6 +32,7 @@ import { loadSettings, type Settings, stateFolder } from '../start/settings.ts';
 import { countText, dollarsText, durationText, totalTokens } from '../views/text/figures.ts';
 import { textOnOneLine } from '../views/text/terminal-text.ts';
 import { loadExtensions } from '../extensions/load.ts';
+import { Person } from '../terminal/person.ts';
 import { openTrustedProject } from '../trust/open-project.ts';
 import type { RunArgs } from './run-options.ts';
 import { type Start, startRun } from './start-run.ts';
@@ -47,7 +49,10 @@ export type Resumed = {
 };
 
 export async function resumeRun(args: RunArgs, resumed: Resumed, io: Io): Promise<number> {
-  const start = await prepareResumedRun(args, resumed, io);
+  const kept = resumed.kept ?? (await readRunState(stateFolder(io), resumed.id));
+  checkJournalUsable(kept);
+  if (!args.yes && !Person.isAt(io)) checkPlanApproved(kept, resumed.retry === undefined ? 'resume' : 'retry');
+  const start = await prepareResumedRun(args, { ...resumed, kept }, io);
   using _ = start.shared;
   return (await startRun(args, start, io)).exitCode;
 }
@@ -99,6 +104,16 @@ async function reopenTasks(
     await journal.close();
     await diagnostics.close();
   }
+}
+
+/** Throws UsageError if a resume without a terminal would execute a plan that the user has not approved. */
+function checkPlanApproved({ id, home, past, state }: KeptRun, command: 'resume' | 'retry'): void {
+  if (past === undefined || past.isOver || !lacksRunApproval(past)) return;
+  const short = shortenStoredId(home, id);
+  const why = state.end?.failure?.kind === 'plan.declined' ? 'was declined' : 'has not been approved';
+  throw new UsageError(
+    `the plan of run ${short} ${why}, and there is no terminal to ask on; approve it with: drover ${command} ${short} --yes`,
+  );
 }
 
 function requireBegunRun({ past }: KeptRun, short: string): RunHistory {

@@ -7,9 +7,11 @@ import { newId } from '@drover/core/ids';
 import { Questions } from '@drover/core/permission/questions';
 import { RunControl } from '@drover/coordinator/control/run-control';
 import type { ApprovePlan, PlanAnswer } from '@drover/coordinator/plan/approval';
+import { lacksRunApproval } from '@drover/coordinator/run/runs';
 import { UsageError } from '@drover/core/errors';
 import type { HostedRun, RunAgain, RunWanted } from '@drover/server/host';
 import { readStoredBatch } from '../batch/history.ts';
+import { readRunState } from '../history/run.ts';
 import { checkPlannedAgents } from '../extensions/load.ts';
 import { tasksToRetry } from '../result/retried-tasks.ts';
 import type { NamedRun } from '../result/run-store.ts';
@@ -34,7 +36,7 @@ export async function serveRun(wanted: RunWanted, wishes: ServeWishes): Promise<
   const { goal, approve = false } = wanted;
   const run = await newRunSettings(servedRunArgs(wanted, wishes), { goal, tasks: undefined }, around, io);
   return carryServedRun(
-    { ...around, id: newId('run'), run, tasks: undefined },
+    { ...around, id: newId('run'), run: { ...run, ...(approve && { approve }) }, tasks: undefined },
     {
       wishes,
       io,
@@ -45,7 +47,7 @@ export async function serveRun(wanted: RunWanted, wishes: ServeWishes): Promise<
   );
 }
 
-/** Resumes a run, or retries tasks of it. */
+/** Resumes a run, or retries tasks of it. Plans wait for an answer as before, unless the client says otherwise. */
 export async function serveRunAgain({ id, approve, retry }: RunAgain, wishes: ServeWishes): Promise<HostedRun> {
   const stops = new Set<StopListener>();
   const io = unattendedServeIo(wishes.io, stops);
@@ -53,8 +55,13 @@ export async function serveRunAgain({ id, approve, retry }: RunAgain, wishes: Se
     throw new UsageError('this run belongs to a batch, whose outputs are written on the command line: drover resume');
   const args = { ...untypedRunArgs(), yes: wishes.yes, steps: wishes.steps };
   const chosen = retry && { retry: (run: NamedRun) => tasksToRetry(run, retry) };
-  const start = await prepareResumedRun(args, { id, ...chosen }, io);
-  return carryServedRun(start, { wishes, io, stops, approve });
+  const kept = await readRunState(stateFolder(io), id);
+  const { past } = kept;
+  const asks = approve ?? (past !== undefined && (past.settings.approve === true || lacksRunApproval(past)));
+  const { run, ...start } = await prepareResumedRun(args, { id, kept, ...chosen }, io);
+  const { approve: _, ...others } = run;
+  const again = { ...start, run: { ...others, ...(asks && { approve: asks }) } };
+  return carryServedRun(again, { wishes, io, stops, approve: asks });
 }
 
 type Carrying = {

@@ -45,8 +45,12 @@ export class Person {
     this.#columns = () => columns() ?? COLUMNS_DEFAULT;
   }
 
+  static isAt({ stdin, stderr }: Io): boolean {
+    return stdin.isTTY === true && stderr.isTTY === true;
+  }
+
   static at(io: Io): Person | undefined {
-    if (io.stdin.isTTY !== true || io.stderr.isTTY !== true) return undefined;
+    if (!Person.isAt(io)) return undefined;
     return new Person(typedLines(io), () => io.stderr.columns);
   }
 

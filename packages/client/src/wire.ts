@@ -107,7 +107,7 @@ export type NewRun = {
   readonly approve?: boolean; // true: plans wait for an answer; otherwise they run at once
 };
 
-/** POST /v1/runs/:id/resume */
+/** POST /v1/runs/:id/resume. Without `approve`: as before; a plan that was declined or not answered waits. */
 export type RunResume = Pick<NewRun, 'approve'>;
 
 /** POST /v1/runs/:id/retry: these tasks, or all that failed. */

@@ -38,6 +38,7 @@ export type RunSettings = {
   readonly workers: number; // 0: tasks run in the main thread
   readonly seeding: Seeding;
   readonly gates: readonly string[];
+  readonly approve?: true; // plans wait for an answer over HTTP
   readonly traceparent?: string; // the trace that the run is a part of, by W3C Trace Context
   readonly allowRedBase?: true; // gates that fail on the base may stay red; none may turn red
   readonly setup?: readonly string[]; // commands that prepare each workspace

@@ -54,8 +54,11 @@ export type HostedSession = {
 
 export type RunWanted = NewRun & { readonly cwd: string };
 
-/** `retry`: these tasks, or all that failed if there are none; without it, the run is resumed. */
-export type RunAgain = { readonly id: string; readonly approve: boolean; readonly retry?: readonly string[] };
+/**
+ * `retry`: these tasks, or all that failed if there are none; without it, the run is resumed. Without `approve`, plans
+ * wait for an answer if they did before.
+ */
+export type RunAgain = { readonly id: string; readonly approve?: boolean; readonly retry?: readonly string[] };
 
 export type HostedRun = {
   readonly id: string;

@@ -1,6 +1,6 @@
 // After a run, and before it, over HTTP: approval of its plan, resume, retry, merge and its whole diff.
 
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DroverClient } from '@drover/client/client';
 import type { Recorded } from '@drover/protocol/events';
@@ -9,6 +9,11 @@ import { desk, servedHere } from './served.ts';
 
 async function until(client: DroverClient, id: string, type: Recorded['type'], after = 0): Promise<Recorded> {
   for await (const event of client.runEvents(id, { after })) if (event.type === type) return event;
+  throw new Error('the events ended');
+}
+
+async function nextOf(client: DroverClient, id: string, types: readonly string[], after: number): Promise<Recorded> {
+  for await (const event of client.runEvents(id, { after })) if (types.includes(event.type)) return event;
   throw new Error('the events ended');
 }
 
@@ -39,8 +44,52 @@ test('a comment over HTTP goes back to the coordinator', async () => {
   const again = await until(client, id, 'plan_proposed', seq);
   await client.answerPlan(id, { answer: 'stop' });
   expect(await until(client, id, 'run_end', again.seq)).toMatchObject({ failure: { kind: 'plan.declined' } });
-  const resumed = await client.resumeRun(id, {});
-  expect(resumed).toEqual({ id });
+});
+
+test('a declined plan waits for an answer again after resume, unless approve is false', async () => {
+  const { client } = await servedHere(await desk());
+  const { id } = await client.startRun({ goal: 'one file', workers: 0, approve: true });
+  const first = await until(client, id, 'plan_proposed');
+  await client.answerPlan(id, { answer: 'stop' });
+  const declined = await until(client, id, 'run_end', first.seq);
+  expect(await client.resumeRun(id, {})).toEqual({ id });
+  const next = await nextOf(client, id, ['plan_proposed', 'plan_ready'], declined.seq);
+  expect(next.type).toBe('plan_proposed');
+  await client.answerPlan(id, { answer: 'stop' });
+  const { seq } = await until(client, id, 'run_end', next.seq);
+  await client.resumeRun(id, { approve: false });
+  expect(await nextOf(client, id, ['plan_proposed', 'run_end'], seq)).toMatchObject({ outcome: 'done' });
+});
+
+test('a plan that waits when the server stops waits again after resume', async () => {
+  const cwd = await desk();
+  const before = await servedHere(cwd);
+  const { id } = await before.client.startRun({ goal: 'one file', workers: 0, approve: true });
+  await until(before.client, id, 'plan_proposed');
+  await before.stop();
+  const { client } = await servedHere(cwd);
+  const { seq } = await until(client, id, 'run_end');
+  await client.resumeRun(id);
+  const next = await nextOf(client, id, ['plan_proposed', 'plan_ready'], seq);
+  expect(next.type).toBe('plan_proposed');
+});
+
+test('a run that failed before its first plan still asks for approval after resume', async () => {
+  const cwd = await desk();
+  const script = await readFile(join(cwd, 'script.yaml'), 'utf8');
+  await writeFile(
+    join(cwd, 'script.yaml'),
+    'faults: [{every: 1, fault: status, status: 401}]\notherwise: {text: no}\n',
+  );
+  const before = await servedHere(cwd);
+  const { id } = await before.client.startRun({ goal: 'one file', workers: 0, approve: true });
+  const { seq } = await until(before.client, id, 'run_end');
+  await before.stop();
+  await writeFile(join(cwd, 'script.yaml'), script);
+  const { client } = await servedHere(cwd);
+  await client.resumeRun(id);
+  const next = await nextOf(client, id, ['plan_proposed', 'plan_ready', 'run_end'], seq);
+  expect(next.type).toBe('plan_proposed');
 });
 
 test('a run is merged over HTTP, and its whole diff returned', async () => {

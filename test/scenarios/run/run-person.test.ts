@@ -31,6 +31,20 @@ test('resume shows a rejected plan again, and then executes it', async () => {
   expect([again.code, statuses(again.end)]).toEqual([0, { one: 'landed', two: 'landed' }]);
 });
 
+test('resume without a terminal does not execute a rejected plan unless --yes is given', async () => {
+  const desk = await RunDesk.with(planned(TWO));
+  const { end } = await desk.run(['run', 'make two files'], { typed: ['n'] });
+  const before = desk.server.requests.length;
+  const refused = await desk.drover(['resume']);
+  expect([refused.code, refused.stderr]).toEqual([
+    2,
+    expect.stringMatching(/the plan of run \S+ was declined, .*no terminal.*: drover resume \S+ --yes\n/),
+  ]);
+  expect(desk.server.requests).toHaveLength(before);
+  const again = await desk.run(['resume', end.run ?? '', '--yes']);
+  expect([again.code, statuses(again.end)]).toEqual([0, { one: 'landed', two: 'landed' }]);
+});
+
 test('resume shows a plan whose question was interrupted, without planning again', async () => {
   const desk = await RunDesk.with(planned(TWO));
   const atQuestion = (_: string, stderr: string) => stderr.includes('Carry out this plan?');

@@ -15,6 +15,7 @@ import { RunState, type RecordedRunEnd } from '../view/state.ts';
 import { tasksToReopen, type TaskStanding } from './tasks.ts';
 
 const FOLDER = 'runs';
+const PLAN_EVENTS = new Set(['plan_proposed', 'plan_comment', 'plan_ready']);
 
 export type RunRow = {
   readonly kind: 'run';
@@ -61,6 +62,12 @@ export function canRunResume(state: RunState): boolean {
 export function doesRunAwaitApproval({ coordinator, plans }: RunHistory): boolean {
   const begun = [...(coordinator?.open?.begun.values() ?? [])];
   return begun.some(({ name, callId }) => name === SUBMIT_PLAN && !plans.some((plan) => plan.callId === callId));
+}
+
+/** The user declined the last plan, has not answered it, or waits for the first one over HTTP. */
+export function lacksRunApproval({ records, settings }: RunHistory): boolean {
+  const last = records.findLast(({ type }) => PLAN_EVENTS.has(type));
+  return last === undefined ? settings.approve === true : last.type !== 'plan_ready';
 }
 
 /** Whether a task of the last plan is open, or is reopened when the run is resumed. */

@@ -249,7 +249,12 @@ const plannedTask = z.strictObject({
   model: z.string().exactOptional(),
 });
 
-export const runResume = z.strictObject({ approve: z.boolean().exactOptional() });
+export const runResume = z.strictObject({
+  approve: z
+    .boolean()
+    .exactOptional()
+    .describe('Plans wait for an answer; if absent: as before, and a plan that was declined or not answered waits'),
+});
 export const runRetry = z.strictObject({ ...runResume.shape, tasks: z.array(word).max(PLANNED_MAX).exactOptional() });
 export const taskText = z.strictObject({ text: z.string().min(1).max(COMMENT_CHARS_MAX) });
 export const runPause = z.strictObject({ paused: z.boolean() });

@@ -50,7 +50,7 @@ export class Runs {
   }
 
   /** With `tasks`, those are retried; all that failed if there are none. */
-  async resume(id: string, { approve = false, tasks }: wire.RunRetry): Promise<wire.Made | Refusal> {
+  async resume(id: string, { tasks, ...approval }: wire.RunRetry): Promise<wire.Made | Refusal> {
     if (!this.#isKept(id)) return httpNotFound('run');
     const run = await this.#atWorkOn(id);
     if (run !== undefined && tasks !== undefined) return runRefusedByServer(run.control.retry(tasks)) ?? { id };
@@ -58,7 +58,7 @@ export class Runs {
     const stranger = await this.#elsewhere(id);
     if (stranger !== undefined) return stranger;
     const retry = tasks === undefined ? {} : { retry: tasks };
-    return this.#carry(() => this.#options.host.resumeRun({ id, approve, ...retry }));
+    return this.#carry(() => this.#options.host.resumeRun({ id, ...approval, ...retry }));
   }
 
   async deliver(id: string, { deliver = 'merge' }: wire.RunMerge): Promise<wire.RunDelivered | Refusal> {
