@@ -12,6 +12,7 @@ import { loadSettings, findWorkFolder } from '../start/settings.ts';
 import { openTrustedProject, trustOptions } from '../trust/open-project.ts';
 import { cleanText, textForLog } from '../views/text/terminal-text.ts';
 
+const HOW_TO_ADD = 'drover mcp add NAME -- PROGRAM ARGUMENTS';
 const ACTIONS = ['list', 'test', 'add', 'remove', 'login', 'logout'];
 
 export const mcp = defineCommand({
@@ -82,7 +83,7 @@ async function listMcpServers({ servers, warnings }: ServerList, isJson: boolean
     const lines = rows.map(
       ({ name, scope, reach, place }) => `${name} (${scope}): ${cleanText(reach)}\n  ${cleanText(place)}`,
     );
-    const none = 'No MCP servers. Add one with: drover mcp add NAME -- PROGRAM ARGUMENTS';
+    const none = `No MCP servers. Add one with: ${HOW_TO_ADD}`;
     await printLine(
       io,
       textForLog(`${[...(lines.length === 0 ? [none] : lines), ...warnings.map(cleanText)].join('\n')}\n`, io.env),
@@ -97,9 +98,7 @@ async function testMcpServers(
   io: Io,
 ) {
   const { servers, warnings } = await readMcpServers(cwd, args, io);
-  const chosen = servers.map(({ spec }) => spec).filter(({ name }) => args.name === undefined || name === args.name);
-  if (args.name !== undefined && chosen.length === 0)
-    throw new UsageError(`there is no MCP server ${args.name}; drover mcp list shows them`);
+  const chosen = args.name === undefined ? servers.map(({ spec }) => spec) : [mcpServerOfName(servers, args.name)];
   const { tryMcpServers } = await import('../mcp/try-servers.ts');
   const tried = await tryMcpServers(chosen, { settings: await loadSettings(io, cwd), top: cwd, io });
   const isGood = tried.every(({ works }) => works) && warnings.length === 0;
@@ -114,6 +113,15 @@ async function testMcpServers(
   return isGood ? exitCode.done : exitCode.usage;
 }
 
+function mcpServerOfName(servers: ServerList['servers'], name: string) {
+  const spec = servers.find((each) => each.spec.name === name)?.spec;
+  if (spec !== undefined) return spec;
+  const names = servers.map((each) => each.spec.name);
+  const others =
+    names.length === 0 ? `, nor any other; add one with: ${HOW_TO_ADD}` : `; there are ${names.join(', ')}`;
+  throw new UsageError(cleanText(`there is no MCP server ${name}${others}`));
+}
+
 type LoginWish = {
   readonly word: 'login' | 'logout';
   readonly cwd: string;
@@ -123,8 +131,8 @@ type LoginWish = {
 
 async function changeMcpLogin({ word, cwd, name, args }: LoginWish, io: Io): Promise<number> {
   const { servers } = await readMcpServers(cwd, args, io);
-  const spec = servers.find((each) => each.spec.name === name)?.spec;
-  if (spec === undefined) throw new UsageError(`say which server: drover mcp ${word} NAME; drover mcp list shows them`);
+  if (name === undefined) throw new UsageError(`say which server: drover mcp ${word} NAME; drover mcp list shows them`);
+  const spec = mcpServerOfName(servers, name);
   const { home } = await loadSettings(io, cwd);
   const { logInToServer, logOutOfServer } = await import('../mcp/login/log-in.ts');
   if (word === 'login') {

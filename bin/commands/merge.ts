@@ -5,7 +5,7 @@ import { UsageError } from '@drover/core/errors';
 import { offerIdCompletions } from '../history/id.ts';
 import { printError, printLine, printJsonLine } from '../io.ts';
 import { deliverResultLater } from '../result/deliver-later.ts';
-import { findRunToChange } from '../result/run-store.ts';
+import { findNamedRun } from '../result/run-store.ts';
 import { defineCommand, flagOption } from '../start/command.ts';
 import { exitCode } from '../start/exit-code.ts';
 import { runOptions } from '../run/run-options.ts';
@@ -36,7 +36,7 @@ export const merge = defineCommand({
   async run({ word, deliver = 'merge', branch, json }, io) {
     if (branch !== undefined && deliver !== 'branch')
       throw new UsageError(`--branch names the branch of --deliver branch; with --deliver ${deliver} leave it out`);
-    const run = await findRunToChange(word, io);
+    const run = await findNamedRun(word, io);
     const failure = run.state.end?.failure;
     const delivered = await deliverResultLater(run, { deliver, branch }, io);
     if (failure?.kind === 'gate.failed')

@@ -3,7 +3,7 @@
 import { offerIdCompletions } from '../history/id.ts';
 import { offerTaskCompletions } from '../history/run-records.ts';
 import { tasksToRetry } from '../result/retried-tasks.ts';
-import { findRunToChange } from '../result/run-store.ts';
+import { findNamedRun } from '../result/run-store.ts';
 import { runOptions, untypedRunArgs } from '../run/run-options.ts';
 import { agentOptions } from '../session/agent-options.ts';
 import { defineCommand } from '../start/command.ts';
@@ -43,7 +43,7 @@ export const retry = defineCommand({
     ['drover retry 1a2b3c --model openai/gpt-5', 'Try again with another model'],
   ],
   async run({ word, second, others, ...args }, io) {
-    const kept = await findRunToChange(word, io);
+    const kept = await findNamedRun(word, io);
     const typed = [...(second === undefined ? [] : [second]), ...others];
     const { resumeRun } = await import('../run/resume-run.ts');
     return resumeRun(

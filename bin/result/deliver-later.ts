@@ -18,6 +18,7 @@ import { checkJournalUsable } from '../history/journal.ts';
 import type { Io } from '../io.ts';
 import { openRunBusJournal, tellRunEvents } from '../run/open-run.ts';
 import { openSecretRedactor } from '../secrets/own-secrets.ts';
+import { checkResultBranch } from '../start/result-options.ts';
 import { loadSettings } from '../start/settings.ts';
 import { type NamedRun, openRunStore } from './run-store.ts';
 
@@ -36,6 +37,9 @@ export async function deliverResultLater(run: NamedRun, wish: DeliveryWish, io: 
   const { repository: now, store, env } = await openRunStore(run, io);
   if (!(await gitHasCommit(store.git, merged)))
     throw new UsageError(`the commits of run ${run.short} are gone: drover's copy was removed, and no branch has them`);
+  // The run's own branch was checked when the run began, and may hold what an interrupted delivery left.
+  if (wish.branch !== undefined && wish.branch !== settings.resultBranch)
+    await checkResultBranch(wish.branch, { gitDir: now.gitDir, env, commit: merged });
   const { branch: _today, ...repository } = now;
   const delivered = await deliverResult(
     {

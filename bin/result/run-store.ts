@@ -7,29 +7,17 @@ import { UsageError } from '@drover/core/errors';
 import { childProcessEnvironment, gitProcessEnvironment } from '@drover/core/tools/process/environment';
 import type { RunSettings } from '@drover/protocol/run';
 import { findRunOrSession, HOW_TO_BEGIN, type Kept, shortenStoredId } from '../history/id.ts';
-import { listRunsAndSessions } from '../history/rows.ts';
+import { isRowOf, listRunsAndSessions } from '../history/rows.ts';
 import { type KeptRun, readRunState } from '../history/run.ts';
 import type { Io } from '../io.ts';
 import { stateFolder } from '../start/settings.ts';
 
 export type NamedRun = KeptRun & { readonly settings: RunSettings; readonly short: string };
 
-/**
- * The run of this id, or the newest one: of the folder's repository if it has any. Throws UsageError if there is none.
- */
+/** The run of this id, or the newest one of the folder's repository. Throws UsageError if there is none. */
 export async function findNamedRun(typed: string | undefined, io: Io): Promise<NamedRun> {
   const home = stateFolder(io);
-  return openNamedRun(typed === undefined ? newestRun(home, io.cwd) : await findRunOrSession(home, typed), home);
-}
-
-/** The same, for a command that changes the repository: without an id, never a run of another repository. */
-export async function findRunToChange(typed: string | undefined, io: Io): Promise<NamedRun> {
-  if (typed !== undefined) return findNamedRun(typed, io);
-  const home = stateFolder(io);
-  const newest = newestRunHere(listStoredRuns(home), io.cwd);
-  if (newest === undefined)
-    throw new UsageError(`there is no run of the repository in ${io.cwd}; name another one: drover runs lists them`);
-  return openNamedRun(newest, home);
+  return openNamedRun(typed === undefined ? newestRunHere(home, io.cwd) : await findRunOrSession(home, typed), home);
 }
 
 async function openNamedRun({ kind, id }: Kept, home: string): Promise<NamedRun> {
@@ -42,21 +30,12 @@ async function openNamedRun({ kind, id }: Kept, home: string): Promise<NamedRun>
   return { ...kept, short, settings: kept.past.settings };
 }
 
-function newestRun(home: string, cwd: string): Kept {
-  const runs = listStoredRuns(home);
-  const newest = newestRunHere(runs, cwd) ?? runs[0];
-  if (newest === undefined) throw new UsageError(`there are no runs yet; ${HOW_TO_BEGIN}`);
-  return newest;
-}
-
-type RunRow = Kept & { readonly cwd?: string | undefined };
-
-function listStoredRuns(home: string): readonly RunRow[] {
-  return listRunsAndSessions(home).filter((row) => row.kind === 'run' && row.state !== 'empty');
-}
-
-function newestRunHere(runs: readonly RunRow[], cwd: string): RunRow | undefined {
-  return runs.find((row) => cwd === row.cwd || cwd.startsWith(`${row.cwd}/`));
+function newestRunHere(home: string, cwd: string): Kept {
+  const runs = listRunsAndSessions(home).filter((row) => row.kind === 'run' && row.state !== 'empty');
+  if (runs.length === 0) throw new UsageError(`there are no runs yet; ${HOW_TO_BEGIN}`);
+  const newest = runs.find((row) => isRowOf(row, cwd));
+  if (newest !== undefined) return newest;
+  throw new UsageError(`there is no run of the repository in ${cwd}; name another one: drover runs lists them`);
 }
 
 export type OpenedRun = {

@@ -27,14 +27,10 @@ export function runReports(
       const about = { run, repository: basename(settings.repository), selected: new Map() };
       const made = end.tasks.map((row) => batchResultOfTask(row, about));
       const results = redactor.value(made as never) as readonly Result[];
-      const head = { ...end, batch: name, model: settings.model, run };
-      const { reason } = end;
-      if (junit !== undefined) await writeBatchFileWhole(junit, formatJunit(results, { name, at: startedAt }));
-      if (summary !== undefined)
-        await appendFile(
-          summary,
-          `${batchReport({ ...head, ...(reason !== undefined && { reason: redactor.text(reason) }) }, results)}\n`,
-        );
+      const reason = end.reason === undefined ? {} : { reason: redactor.text(end.reason) };
+      const head = { ...end, ...reason, batch: name, model: settings.model, run };
+      if (junit !== undefined) await writeBatchFileWhole(junit, formatJunit(results, { ...head, name, at: startedAt }));
+      if (summary !== undefined) await appendFile(summary, `${batchReport(head, results)}\n`);
     },
   };
 }

@@ -27,7 +27,7 @@ export async function readResultSettings(
     throw new UsageError(
       '--branch needs --deliver branch or merge; --deliver patch writes files and creates no branch',
     );
-  if (branch !== undefined) await checkResultBranch(branch, repository, env);
+  if (branch !== undefined) await checkResultBranch(branch, { gitDir: repository.gitDir, env });
   return { resultBranch: branch ?? defaultResultBranch(goal), author: author ?? repository.identity };
 }
 
@@ -52,11 +52,15 @@ function branchSlug(goal: string): string {
   return slug.slice(0, end === -1 ? SLUG_CHARS_MAX : end);
 }
 
-async function checkResultBranch(
-  branch: string,
-  { gitDir }: Repository,
-  env: Readonly<Record<string, string>>,
-): Promise<void> {
+type BranchPlace = {
+  readonly gitDir: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** A branch that holds this commit already is accepted. */
+  readonly commit?: string;
+};
+
+/** Throws UsageError for a branch that cannot be created. */
+export async function checkResultBranch(branch: string, { gitDir, env, commit }: BranchPlace): Promise<void> {
   const git = gitAt({ gitDir, env });
   const ref = `refs/heads/${branch}`;
   const isValid = !branch.startsWith('-') && (await git(['check-ref-format', ref], { accept: [1] })).code === 0;
@@ -64,8 +68,10 @@ async function checkResultBranch(
     throw new UsageError(`--branch: '${branch}' is not a valid name of a branch; choose another`);
   if (branch === 'drover')
     throw new UsageError(`--branch: 'drover' is reserved for branches of tasks, drover/…; choose another`);
-  const { out } = await git(['for-each-ref', '--format=%(refname:lstrip=2)', 'refs/heads/']);
-  const taken = out.split('\n').filter((name) => name !== '');
+  const { out } = await git(['for-each-ref', '--format=%(objectname) %(refname:lstrip=2)', 'refs/heads/']);
+  const lines = out.split('\n').filter((line) => line !== '');
+  if (commit !== undefined && lines.includes(`${commit} ${branch}`)) return;
+  const taken = lines.map((line) => line.slice(line.indexOf(' ') + 1));
   if (taken.includes(branch))
     throw new UsageError(`--branch: there is a branch '${branch}' already; choose another name`);
   const rival = taken.find((name) => name.startsWith(`${branch}/`) || branch.startsWith(`${name}/`));

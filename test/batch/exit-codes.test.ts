@@ -11,10 +11,12 @@ import { calls, type RanRun } from '../support/run/run-desk.ts';
 async function expectTold(batch: BatchDesk, { code, end }: RanRun, expected: number): Promise<void> {
   const summary = JSON.parse(await batch.text('summary.json')) as { readonly exitCode: number };
   const rows = (await batch.results()).map(({ task }) => task);
-  const cases = [...(await batch.text('junit.xml')).matchAll(/<testcase /g)].length;
+  const junit = await batch.text('junit.xml');
+  const cases = [...junit.matchAll(/<testcase (?!.* name="the run")/g)].length;
   const [headline = ''] = (await batch.text('report.md')).split('\n\n', 2)[1]?.split('\n') ?? [];
   expect([code, end.exitCode, summary.exitCode]).toEqual([expected, expected, expected]);
   expect([rows, cases]).toEqual([end.tasks.map(({ task }) => task), end.tasks.length]);
+  expect(expected === 0 || /<(failure|error) /.test(junit), 'junit.xml is red').toBe(true);
   expect(headline).toContain(`exit code ${expected}`);
 }
 

@@ -9,7 +9,7 @@ import type { Result } from '@drover/coordinator/batch/results';
 import type { Failure } from '@drover/protocol/failures';
 import type { Answer } from '@drover/rehearsal/script';
 import { formatAnnotations, findAnnotationPlaces } from '../../bin/views/ci/annotations.ts';
-import { formatJunit } from '../../bin/views/ci/junit.ts';
+import { formatJunit, type JunitEnd } from '../../bin/views/ci/junit.ts';
 import { BatchDesk, noisyFiles, SPEC, tidying } from '../support/run/batch-desk.ts';
 import { type Element, readJunit } from '../support/data/junit-schema.ts';
 import { calls, submits } from '../support/run/run-desk.ts';
@@ -52,7 +52,7 @@ test.each<[string, Failure]>([
   ['failure', { kind: 'limit.reached', limit: 'steps', message: 'x' }],
 ])('junit.xml has an %s for %j', (name, failure) => {
   const { children } = suite(
-    formatJunit([{ ...RESULT, reason: 'x', failure }], { name: 'tidy', at: '2026-11-16T09:30:00' }),
+    formatJunit([{ ...RESULT, reason: 'x', failure }], { name: 'tidy', at: '2026-11-16T09:30:00', exitCode: 3 }),
   );
   expect(children[0]?.children.map((each) => each.name)).toEqual([name]);
 });
@@ -72,7 +72,7 @@ test('junit.xml follows its schema, with one case and verdict per task', () => {
     },
     { ...RESULT, task: 'e', status: 'skipped', reason: 'why' },
   ];
-  const { attributes, children } = suite(formatJunit(results, { name: 'tidy', at }));
+  const { attributes, children } = suite(formatJunit(results, { name: 'tidy', at, exitCode: 3 }));
   expect(attributes).toEqual({
     name: 'tidy (project)',
     tests: '5',
@@ -96,6 +96,19 @@ test('junit.xml follows its schema, with one case and verdict per task', () => {
   ]);
 });
 
+test.each<[string, readonly Result[], JunitEnd, readonly string[]]>([
+  ['nothing more for a run that is done', [{ ...RESULT, status: 'landed' }], { exitCode: 0 }, []],
+  ['nothing more for a run whose failed task says why', [{ ...RESULT }], { exitCode: 3 }, []],
+  ['an error for a run that was stopped', [{ ...RESULT, status: 'cancelled' }], { exitCode: 130 }, ['error']],
+  ['a failure for a gate of the run', [{ ...RESULT }], { exitCode: 4, reason: 'gate' }, ['failure']],
+  ['an error for a refused key, without any task', [], { exitCode: 9, reason: 'refused' }, ['error']],
+])('junit.xml has %s', (_, results, end, kinds) => {
+  const { attributes, children } = readJunit(formatJunit(results, { name: 'tidy', at: '2026-11-16T09:30:00', ...end }));
+  const own = children.filter(({ attributes: { name } }) => name === 'tidy').flatMap((each) => each.children);
+  expect(own.flatMap((each) => each.children.map(({ name }) => name))).toEqual(kinds);
+  expect(attributes['tests']).toBe(String(results.length + kinds.length));
+});
+
 test('the XML is valid for any text', () => {
   const text = fc.string({ unit: 'binary', maxLength: 60 });
   fc.assert(
@@ -104,6 +117,7 @@ test('the XML is valid for any text', () => {
         formatJunit([{ ...RESULT, task: one, title: other, reason: other, summary: one }], {
           name: one,
           at: '2026-11-16T09:30:00',
+          exitCode: 3,
         }),
       );
     }),
@@ -113,6 +127,8 @@ test('the XML is valid for any text', () => {
     formatJunit([{ ...RESULT, title: NASTY, reason: NASTY, summary: NASTY }], {
       name: NASTY,
       at: '2026-11-16T09:30:00',
+      exitCode: 4,
+      reason: NASTY,
     }),
   );
 });

@@ -153,7 +153,11 @@ test('a server without a login, a program and an unknown name are refused', SLOW
   const said = async (name: string) => (await drover(['mcp', 'login', name, '--mcp', file], { cwd: home })).stderr;
   expect(await said('open')).toContain('it asks for no login: it answers HTTP 200');
   expect(await said('program')).toContain('the MCP server program is a program');
-  expect(await said('other')).toContain('say which server: drover mcp login NAME');
+  expect(await said('other')).toContain('there is no MCP server other; there are open, program');
+  const none = await drover(['mcp', 'login', 'other'], { cwd: home });
+  expect(none.stderr).toContain('there is no MCP server other, nor any other; add one with: drover mcp add NAME');
+  const unsaid = await drover(['mcp', 'login', '--mcp', file], { cwd: home });
+  expect(unsaid.stderr).toContain('say which server: drover mcp login NAME');
 });
 
 test('a login over plain http to another machine is refused', SLOW, async () => {

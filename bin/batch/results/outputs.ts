@@ -57,7 +57,7 @@ export async function openBatchOutputFolder(out: string): Promise<void> {
 export async function writeBatchOutputs({ out, summary, results, junit, appendTo }: Outputs): Promise<void> {
   const rows = results.map((result) => `${jsonViewText(result)}\n`).join('');
   const report = batchReport(summary, results);
-  const xml = formatJunit(results, { name: summary.batch, at: summary.startedAt });
+  const xml = formatJunit(results, { ...summary, name: summary.batch, at: summary.startedAt });
   await mkdir(out, { recursive: true });
   await writeBatchFileWhole(join(out, FILES.results), rows);
   await writeBatchFileWhole(join(out, FILES.summary), `${jsonViewText(summary, 2)}\n`);

@@ -1,6 +1,6 @@
 // drover diff: what a run or a task changed, whatever became of the work.
 
-import { rm, writeFile } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { workspacesFolder } from '@drover/coordinator/store/store';
 import { expect, test } from 'vitest';
@@ -89,6 +89,14 @@ test('diff on a terminal is coloured, and no sequence of a file reaches it', asy
   const inCi = await desk.drover(['diff'], { env: { CI: '1' } });
   expect(inCi.stdout).not.toContain('\u001B');
   expect((await desk.drover(['diff', '--patch'], { env: { CI: '1' } })).stdout).toContain('\u001B[2J');
+});
+
+test('diff without an id never takes a run of another folder', async () => {
+  const { desk } = await deskAfterRun();
+  const elsewhere = join(desk.folder, 'elsewhere');
+  await mkdir(elsewhere);
+  const { code, stdout, stderr } = await desk.drover(['diff'], { cwd: elsewhere });
+  expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining('there is no run of the repository in')]);
 });
 
 test('diff names what is wrong with a run, a task or a flag', async () => {

@@ -42,6 +42,8 @@ test('merge delivers a branch of any name, and patches', async () => {
   const { desk, run } = await deskAfterRun('--deliver', 'patch');
   const named = await desk.drover(['merge', run, '--deliver', 'branch', '--branch', 'try-it']);
   expect([named.code, desk.git('show', 'try-it:one.txt')]).toEqual([0, 'one']);
+  const again = await desk.drover(['merge', run, '--deliver', 'branch', '--branch', 'try-it']);
+  expect([again.code, again.stderr]).toEqual([0, '']);
   const { stdout } = await desk.drover(['merge', run, '--deliver', 'patch', '--json']);
   const { patches } = (JSON.parse(stdout) as { delivered: { patches: readonly string[] } }).delivered;
   expect(patches.every((path) => existsSync(path))).toBe(true);
@@ -77,11 +79,23 @@ test('merge refuses a branch that holds other work, and a run that landed nothin
   desk.git('-c', 'user.name=A', '-c', 'user.email=a@b.c', 'commit', '-q', '--allow-empty', '-m', 'mine');
   desk.git('checkout', '-q', 'main');
   const taken = await desk.drover(['merge', run, '--deliver', 'branch', '--branch', 'other']);
-  expect([taken.code, taken.stderr]).toEqual([2, expect.stringContaining('branch other holds other commits')]);
+  expect([taken.code, taken.stderr]).toEqual([2, expect.stringContaining("there is a branch 'other' already")]);
   const empty = await RunDesk.with(planned({ one: { answers: [submits('nothing')] } }));
   const { end } = await empty.run(['run', 'do it', '--yes']);
   const nothing = await empty.drover(['merge', end.run ?? '']);
   expect([nothing.code, nothing.stderr]).toEqual([2, expect.stringContaining('nothing has landed in run')]);
+});
+
+test.each([
+  ['bad name', "'bad name' is not a valid name of a branch"],
+  ['main', "there is a branch 'main' already"],
+  ['main/new', "git cannot have 'main/new' beside the branch 'main'"],
+])('merge refuses the branch %j in words', async (branch, words) => {
+  const { desk, run } = await deskAfterRun('--deliver', 'patch');
+  const before = desk.git('for-each-ref');
+  const { code, stderr } = await desk.drover(['merge', run, '--deliver', 'branch', '--branch', branch]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining(`--branch: ${words}`)]);
+  expect(desk.git('for-each-ref')).toBe(before);
 });
 
 test('merge delivers what landed before an interruption, and resume delivers the rest', async () => {

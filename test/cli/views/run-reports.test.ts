@@ -2,6 +2,7 @@
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Script } from '@drover/rehearsal/script';
 import { expect, test } from 'vitest';
 import { readJunit } from '../../support/data/junit-schema.ts';
 import { planned, RunDesk, submits, writes } from '../../support/run/run-desk.ts';
@@ -27,6 +28,25 @@ test('a run writes the requested reports and appends to an existing summary', as
   const summary = await readFile(join(desk.folder, 'summary.md'), 'utf8');
   expect(summary).toMatch(/^Before\.\n## ❌ `do two things`: 1 of 2 tasks are done\n/);
   expect(summary).toContain('<summary>red: stopped by a gate on the merged tree</summary>');
+});
+
+const REFUSED: Script = { faults: [{ fault: 'status', status: 401, message: 'no such key', every: 1 }] };
+
+test.each<[string, Script, number, string, string]>([
+  ['a gate that fails on the base', SCRIPT, 4, 'failure', 'it broke'],
+  ['a model that refuses the key', REFUSED, 9, 'error', 'no such key'],
+])('%s is a red case of the JUnit report', async (_, script, code, kind, words) => {
+  const desk = await RunDesk.with(script);
+  const gate = code === 4 ? 'echo it broke; false' : 'true';
+  const ran = await desk.drover(['run', 'go', '--yes', '--junit', '../junit.xml', '--gate', gate]);
+  const { attributes, children } = readJunit(await readFile(join(desk.folder, 'junit.xml'), 'utf8'));
+  const [verdict] = children.at(-1)?.children[0]?.children ?? [];
+  expect([ran.code, Number(attributes[`${kind}s`]), verdict?.name, verdict?.text]).toEqual([
+    code,
+    1,
+    kind,
+    expect.stringContaining(words),
+  ]);
 });
 
 test('a resumed run writes its reports too', async () => {
