@@ -19,6 +19,7 @@ const PARTS = {
   git: () => import('./git.ts'),
   sandbox: () => import('./sandbox.ts'),
   run: () => import('./run/run.ts'),
+  batch: () => import('./run/batch.ts'),
   waiting: () => import('./run/waiting.ts'),
   hosts: () => import('./hosts/hosts.ts'),
   scale: () => import('./hosts/scale.ts'),

@@ -3,7 +3,7 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { startRehearsal } from '@drover/rehearsal/server';
 import type { Script } from '@drover/rehearsal/script';
 import { newFolder } from '../folder.ts';
@@ -32,7 +32,7 @@ export async function measured<Figure>(
 ): Promise<Figure> {
   const server = await startRehearsal(script);
   const folder = newFolder();
-  const cwd = repositoryIn(folder, files);
+  const cwd = projectIn(folder, files);
   const { NODE_EXTRA_CA_CERTS: _, ...env } = process.env;
   const own = {
     HOME: folder,
@@ -85,14 +85,18 @@ export function median(figures: readonly number[]): number {
   return figures.toSorted((a, b) => a - b)[Math.floor(figures.length / 2)] ?? 0;
 }
 
-function repositoryIn(folder: string, files: Readonly<Record<string, string>>): string {
+/** A repository of these files and fifty others. */
+export function projectIn(folder: string, files: Readonly<Record<string, string>>): string {
   const top = join(folder, 'project');
   const git = (...args: readonly string[]) =>
     execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b', ...args], { cwd: top });
   mkdirSync(top);
   git('init', '--quiet');
   for (let n = 0; n < 50; n++) writeFileSync(join(top, `file-${n}.txt`), `${n}\n`.repeat(100));
-  for (const [name, content] of Object.entries(files)) writeFileSync(join(top, name), content);
+  for (const [name, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(top, name)), { recursive: true });
+    writeFileSync(join(top, name), content);
+  }
   git('add', '.');
   git('commit', '--quiet', '-m', 'first');
   return top;
